@@ -1,0 +1,52 @@
+/*
+ * buf.h - borrowed bytes and growing bytes
+ *
+ * Documents contain NUL, so data is a span (borrowed: pointer and length)
+ * or a buf (owned, grows).  A buf that is all zero is empty and valid.
+ */
+#ifndef ASSAY_BUF_H
+#define ASSAY_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct span {
+	const char *p;
+	size_t n;
+};
+
+struct buf {
+	char *p;
+	size_t n, cap;
+};
+
+static inline int
+span_eq(struct span a, struct span b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline struct span
+span_str(const char *s)
+{
+	return (struct span){s, strlen(s)};
+}
+
+/* Make room for n more bytes; returns where they start (b->p + b->n). */
+char *buf_reserve(struct buf *b, size_t n);
+void buf_put(struct buf *b, const void *p, size_t n);
+void buf_putc(struct buf *b, char c);
+void buf_puts(struct buf *b, const char *s);
+void buf_printf(struct buf *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void buf_reset(struct buf *b);		/* empty, memory kept */
+void buf_clear(struct buf *b);		/* empty, memory freed */
+
+static inline struct span
+buf_span(const struct buf *b)
+{
+	return (struct span){b->p, b->n};
+}
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * err.h - errors: one message a fault
+ *
+ * Library code never prints and never exits: it returns -1 (or NULL) and
+ * leaves the message in the caller's struct err.  Programs turn that into
+ * "tool: message" on stderr and status 2 with die_err().  The form of a
+ * message is "where: what", lower case, no full stop, with the value found,
+ * the one expected and the way out.
+ *
+ * A struct err keeps the first message set; later ones are consequences.
+ * Thread safety: a struct err belongs to one thread; die() may be called by any.
+ */
+#ifndef ASSAY_ERR_H
+#define ASSAY_ERR_H
+
+#include <stdarg.h>
+
+enum { EXIT_OK = 0, EXIT_ANSWER = 1, EXIT_TROUBLE = 2 };
+
+struct err {
+	int set;		/* 0: no error yet */
+	char msg[1500];
+};
+
+/* Name printed before every message; args_parse() sets it. */
+extern const char *err_tool;
+
+/* Record a message; always returns -1, so that "return err_set(...)" reads. */
+int err_set(struct err *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The same with ": strerror(errnum)" behind it. */
+int err_sys(struct err *e, int errnum, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Print "tool: message", remove the temporary files of every open output
+ * (see output.h) and exit with status 2.
+ */
+void die(const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 1, 2)));
+void die_err(const struct err *e) __attribute__((noreturn));
+
+/* Print "tool: warning: message"; counts nothing, ends nothing. */
+void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Register a function that die() and fatal signals run before the process
+ * ends.  It must be async-signal-safe.  At most 8.
+ */
+void err_at_exit(void (*fn)(void));
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * input.h - several files as one stream of lines or bytes
+ *
+ * Plain, zstd and gzip are told apart by magic number, never by name; many
+ * frames or members in one file are one stream; skippable frames are passed
+ * over; windows up to 2 GiB are accepted (long mode); zero padding behind a
+ * gzip member is accepted, other garbage is an error.  bzip2, xz and UTF-16
+ * are refused by name.  A truncated or corrupt stream is an error with file
+ * and offset (of the decompressed stream, and of the file), never an end.
+ *
+ * A UTF-8 byte-order mark at the start of a file is skipped.  "-" is stdin.
+ */
+#ifndef ASSAY_INPUT_H
+#define ASSAY_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Readable bytes behind every chunk, as SIMD parsers need them. */
+enum { INPUT_PADDING = 64 };
+
+struct input;
+
+/* Names are kept by reference.  n == 0 means stdin.  Never NULL. */
+struct input *input_open(const char *const *paths, size_t n);
+void input_close(struct input *in);
+
+/*
+ * A block of whole lines, all of one file: p[0..n) ends with LF, except the
+ * last block of a file without a final LF.  INPUT_PADDING bytes behind it
+ * are readable.  Owned by the chunk; reused by the next input_chunk() into
+ * the same struct; free with chunk_clear().
+ */
+struct chunk {
+	char *p;
+	size_t n, cap;
+	const char *name;	/* file, "-" reads "<stdin>" in messages */
+	size_t file;		/* index into paths */
+	uint64_t line;		/* number of the first line, from 1 */
+	uint64_t offset;	/* of p[0] in the decompressed file */
+	int borrowed;		/* private to input.c */
+};
+
+/*
+ * Fill c with about want bytes (more when one line is longer).
+ * Returns 1, 0 at the end of the last file, -1 on error.
+ */
+int input_chunk(struct input *in, struct chunk *c, size_t want, struct err *e);
+void chunk_clear(struct chunk *c);
+
+/*
+ * Plain bytes for binary streams (shards): reads up to n bytes of the
+ * current file; 0 at its end, where input_next() moves on (1: there is a
+ * next file, 0: no).  Do not mix with input_chunk().
+ */
+ptrdiff_t input_read(struct input *in, void *p, size_t n, struct err *e);
+int input_next(struct input *in, struct err *e);
+const char *input_name(const struct input *in);
+
+/* For progress: bytes of file consumed, and their total (0: unknown, a pipe). */
+uint64_t input_done(const struct input *in);
+uint64_t input_total(const struct input *in);
+
+/* A whole small file (plain, zstd or gzip) with padding; free p with free(). */
+int input_slurp(const char *path, char **p, size_t *n, struct err *e);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * mem.h - memory that is there or the program ends
+ *
+ * The x functions never return NULL: where memory is out they end the
+ * program with "out of memory (asked for N bytes)" and status 2.  Sizes that
+ * would overflow count as out of memory.  Any thread may call them.
+ */
+#ifndef ASSAY_MEM_H
+#define ASSAY_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *xmalloc(size_t n);
+void *xcalloc(size_t n, size_t size);		/* zeroed */
+void *xrealloc(void *p, size_t n);
+void *xreallocarray(void *p, size_t n, size_t size);
+char *xstrdup(const char *s);
+char *xmemdup0(const void *p, size_t n);	/* n bytes and a NUL */
+
+/*
+ * Zeroed pages for large tables, on huge pages where the kernel gives them
+ * (madvise before the first touch).  Free with the same n.
+ */
+void *mem_pages(size_t n);
+void mem_pages_free(void *p, size_t n);
+
+/* 64-byte aligned, not zeroed; free with free(). */
+void *xaligned(size_t n);
+
+#endif

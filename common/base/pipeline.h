@@ -1,0 +1,32 @@
+/*
+ * pipeline.h - read in order, work in any order, write in order
+ *
+ * read() and write() are called by one thread at a time and in input order;
+ * work() by `threads` workers.  At most 4 * threads items exist at once, so
+ * memory is bounded by their size.  With one thread everything runs in the
+ * caller, without a lock.  The output is therefore the same for any number
+ * of threads, as long as work() depends on its item alone.
+ *
+ * An error of item k is reported only after items before it were written,
+ * and nothing behind it is: the message is the one a single thread gives.
+ */
+#ifndef ASSAY_PIPELINE_H
+#define ASSAY_PIPELINE_H
+
+#include "base/err.h"
+
+struct pipeline {
+	void *ctx;
+	/* Next item, or NULL: at the end, or e is set. */
+	void *(*read)(void *ctx, struct err *e);
+	/* 0 or -1.  worker is 0..threads-1: index per-thread state with it. */
+	int (*work)(void *ctx, void *item, int worker, struct err *e);
+	/* 0, or -1 on error, or 1: enough, stop without an error. */
+	int (*write)(void *ctx, void *item, struct err *e);
+	/* Give an item back; called once for every item, from any thread. */
+	void (*drop)(void *ctx, void *item);
+};
+
+int pipeline_run(const struct pipeline *p, int threads, struct err *e);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * progress.h - one line on a terminal, with rate and time left
+ *
+ * Shown only when stderr is a terminal and this process is in its
+ * foreground: first after one second, then twice a second, erased before
+ * any message and at the end.  SIGUSR1 prints the same line anywhere
+ * (unless progress_usr1(0) gave the signal to the program).
+ * One at a time; progress_add() may be called by any thread.
+ */
+#ifndef ASSAY_PROGRESS_H
+#define ASSAY_PROGRESS_H
+
+#include <stdint.h>
+
+/* what: "packing"; unit: "B" prints kB, MB...; total 0: unknown. */
+void progress_start(const char *what, const char *unit, uint64_t total);
+void progress_set(uint64_t done);
+void progress_add(uint64_t n);
+void progress_stop(void);
+void progress_usr1(int on);
+void progress_erase(void);	/* before something else prints to stderr */
+
+#endif

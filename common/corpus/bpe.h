@@ -1,0 +1,35 @@
+/*
+ * bpe.h - text to token ids
+ *
+ * Equal to Hugging Face tokenizers for the same tokenizer.json, with
+ * special-token strings in the text taken as text.  One struct bpe is
+ * shared by all threads; each thread has a struct bpe_enc with its bounded
+ * piece cache.
+ */
+#ifndef ASSAY_BPE_H
+#define ASSAY_BPE_H
+
+#include "record/vocab.h"
+
+struct bpe;
+struct bpe *bpe_new(const struct vocab *v, struct err *e);	/* keeps v */
+void bpe_free(struct bpe *b);
+
+/* cache_bytes 0: the default (stated in pack.1). */
+struct bpe_enc;
+struct bpe_enc *bpe_enc_new(const struct bpe *b, size_t cache_bytes);
+void bpe_enc_free(struct bpe_enc *c);
+
+/* A growing array of ids. */
+struct ids {
+	uint32_t *v;
+	size_t n, cap;
+};
+
+/*
+ * Append the ids of text (valid UTF-8, without BOS/EOS) to out.  A text is
+ * one document: its end is the end of text for the patterns.
+ */
+void bpe_encode(struct bpe_enc *c, struct span text, struct ids *out);
+
+#endif

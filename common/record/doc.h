@@ -1,0 +1,94 @@
+/*
+ * doc.h - documents: JSON Lines in, decisions out (doc.5)
+ *
+ * Reads blocks of lines in order, parses them in any thread, and keeps the
+ * books that every filter keeps: in = kept + dropped + bad, bytes, order-free
+ * digests.  What a bad line is, what happens to blank lines, CR and a missing
+ * last LF stands in doc.5.
+ */
+#ifndef ASSAY_DOC_H
+#define ASSAY_DOC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/input.h"
+#include "base/output.h"
+
+enum doc_on_bad { DOC_FAIL, DOC_SKIP, DOC_PASS };
+
+/* Options common to every reader of documents; defaults by doc_opts_init(). */
+struct doc_opts {
+	const char *text_key;	/* "text"; a path "a.b" goes down */
+	const char *id_key;	/* "id" */
+	const char *source_key;	/* "source" */
+	int on_bad;		/* enum doc_on_bad */
+	const char *stats;	/* --stats FILE or NULL */
+	const char *report;	/* --report FILE or NULL (filters only) */
+	const char *extra_key;	/* NULL, or a key to pick as well (weights) */
+};
+void doc_opts_init(struct doc_opts *o);
+/* Fill table rows for --text-key --id-key --on-bad --stats; returns the count. */
+size_t doc_opts_args(struct doc_opts *o, struct arg *table);
+
+struct doc {
+	struct span line;	/* as it stands, with its LF (added when missing) */
+	struct span text;	/* unescaped; NUL possible */
+	struct span id;		/* empty span with p NULL: none; then FILE:LINE */
+	struct span source;	/* may be absent (p NULL) */
+	struct span extra;	/* raw or unescaped value of extra_key, p NULL: absent */
+	const char *file;
+	uint64_t lineno;
+	int bad;		/* text is empty and why says what is wrong */
+	const char *why;	/* "byte 12: ..." */
+	uint32_t surrogates;	/* lone surrogates replaced in text */
+};
+
+/* Documents of one block, all alive until doc_batch_free(). */
+struct doc_batch {
+	struct chunk chunk;
+	struct doc *v;
+	size_t n;
+	void *user;		/* the program's: results of work() */
+	void *priv;		/* doc.c's memory for unescaped texts */
+};
+
+struct doc_reader;		/* one a program */
+struct doc_parser;		/* one a thread */
+struct doc_reader *doc_reader_open(const char *const *paths, size_t n,
+				   const struct doc_opts *o);
+void doc_reader_close(struct doc_reader *r);
+struct input *doc_reader_input(struct doc_reader *r);	/* for progress */
+
+/* Next block of about `want` bytes (0: 1 MiB): not parsed.  NULL: end or e. */
+struct doc_batch *doc_read(struct doc_reader *r, size_t want, struct err *e);
+
+struct doc_parser *doc_parser_new(const struct doc_opts *o);
+void doc_parser_free(struct doc_parser *p);
+/*
+ * Parse a block: fills v and n.  With on_bad fail the first bad line is the
+ * error "FILE:LINE: byte N: what" and v ends before it.
+ */
+int doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e);
+void doc_batch_free(struct doc_batch *b);
+
+/* id of a document: its id, or FILE:LINE built in tmp. */
+struct span doc_id(const struct doc *d, struct buf *tmp);
+
+/* The books; one struct a program, or one a thread and doc_stats_add(). */
+struct doc_stats {
+	uint64_t docs_in, docs_kept, docs_dropped, docs_bad;
+	uint64_t bytes_in, bytes_kept, digest_in, digest_kept;
+	uint64_t surrogates, empty;
+};
+uint64_t doc_digest(struct span text);		/* XXH3-64 */
+void doc_stats_in(struct doc_stats *s, const struct doc *d);	/* counts it */
+void doc_stats_kept(struct doc_stats *s, const struct doc *d);
+void doc_stats_add(struct doc_stats *to, const struct doc_stats *from);
+/* The members of --stats without braces, for programs that add their own. */
+void doc_stats_json(const struct doc_stats *s, struct buf *b);
+
+#endif
