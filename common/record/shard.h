@@ -34,6 +34,8 @@ struct shard_info {
 	uint64_t fingerprint;	/* of the tokenizer; 0: unknown */
 	uint32_t seq_len;	/* windows were cut for it; 0: none */
 	int policy;		/* enum shard_policy */
+	int windows;		/* 1: the stream is windows of seq_len + 1 tokens
+				   (best-fit, pad, or pack --shuffle) */
 	uint64_t tokens, docs;
 	uint64_t hash;		/* of the content: identity in checkpoints */
 };
@@ -97,6 +99,25 @@ struct shard_writer *shard_writer_open(const char *dir, enum shard_format f,
 /* One document, with its BOS/EOS as they are to stand. */
 int shard_write_doc(struct shard_writer *w, struct span id,
 		    const uint32_t *ids, size_t n, struct err *e);
+
+/*
+ * One window of a shard with info->windows set (native only): ids[0..real),
+ * real <= seq_len + 1, which the writer fills up with info->pad.  parts say
+ * in order which run of tokens comes from which document; their n sum to
+ * real.  A document longer than a window is in several, each part behind the
+ * first repeating the last token of the one before, so that every token but
+ * the document's first is a target once.
+ */
+struct shard_part {
+	struct span id;
+	uint64_t at;		/* its first token is this one of its document */
+	uint32_t n;
+	int last;		/* the document ends with this part */
+};
+int shard_write_window(struct shard_writer *w, const uint32_t *ids, size_t real,
+		       const struct shard_part *parts, size_t nparts,
+		       struct err *e);
+
 int shard_writer_commit(struct shard_writer *w, struct err *e);
 void shard_writer_abort(struct shard_writer *w);
 
