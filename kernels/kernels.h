@@ -1,0 +1,464 @@
+/*
+ * kernels.h - arithmetic on device memory: the contract
+ *
+ * A table (struct kernels) is a set of functions that work on memory of one
+ * device.  `ref` is the definition: plain loops, double accumulators.  `cpu`
+ * is fast.  Every other table must agree with ref within the tolerance below
+ * on any shape, and with itself bit for bit: from run to run and for any
+ * number of threads (reductions have a fixed order).
+ *
+ * Memory.  A pointer called "device" below comes from alloc() or from
+ * weight->data, or points inside such a block (add byte offsets freely, keep
+ * the alignment of the element).  The host may not dereference it.  Fresh
+ * memory holds anything; an entry with "accumulate" reads its output, all
+ * others overwrite it.
+ *
+ * Time.  All entries, upload, copy, zero, release and weight_free included,
+ * may be queued; they take effect in the order of the calls.  They are done
+ * when sync() or download() returns.  The argument struct of an entry is
+ * copied by the call.  The SOURCE OF AN UPLOAD IS NOT: it must stay valid
+ * and unchanged until the next sync() or download() returns.
+ *
+ * Use.  Arguments are passed as a struct, so that calls name them:
+ *
+ *	k->rmsnorm_fwd(k, &(struct k_rmsnorm_fwd){
+ *		.n = N, .c = C, .dt = K_BF16, .x = x, .w = w,
+ *		.eps = 1e-6f, .y = h, .rstd = rstd });
+ *
+ * One thread at a time may use a table.  Shapes that a table cannot do do
+ * not exist: sizes are any number >= 1 (head dimension even, at most 256).
+ *
+ * Letters, the same everywhere:
+ *	B sequences, T tokens a sequence, N = B*T rows (tokens), n in code
+ *	C hidden size, H query heads, G key/value heads (H a multiple of G),
+ *	D head dimension, Q = (H + 2G) * D, F feed-forward size,
+ *	V vocabulary, Vp vocabulary with padding (rows of the weight)
+ * Arrays are dense and row-major: (N, C) means element (n, c) at n*C + c.
+ *
+ * Types.  dt is the compute type: K_F32 or K_BF16, the type of weights and
+ * activations.  The residual stream (N, C) and its gradient are f32 in both
+ * modes; so are all weight gradients, master weights, moments, losses and
+ * statistics.  Sums are accumulated in f32 or better, whatever the storage,
+ * and rounded once (to nearest even) where the result is stored.  bf16
+ * products may treat subnormals as zero.
+ *
+ * Tolerance, against ref: |y - ref| <= tol * |ref| in the 2-norm of the whole
+ * output; tol is 1e-5 in fp32 and 1e-2 in bf16 (storage of one value costs
+ * up to 4e-3; attention and loss round intermediate probabilities too).
+ * NaN and infinity in the input reach the output.
+ *
+ * HF names.  Weights that share their input are one weight object, so that
+ * they are one product; each tensor of a Llama or Qwen3 checkpoint is a range
+ * of whole rows of it, contiguous in data, gradient, master and moments:
+ *	qkv  (Q, C)	rows [0, H*D) q_proj, [H*D, (H+G)*D) k_proj, rest v_proj
+ *	o    (C, H*D)	o_proj
+ *	gu   (2F, C)	rows [0, F) gate_proj, [F, 2F) up_proj
+ *	down (C, F)	down_proj
+ *	head (Vp, C)	lm_head, or embed_tokens when tied; rows [V, Vp) padding
+ */
+#ifndef ASSAY_KERNELS_H
+#define ASSAY_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum kdtype { K_F32, K_BF16 };
+
+/* What a weight object is used for; decides which copies a table keeps. */
+enum kweight_use {
+	K_USE_FWD = 1,		/* matmul_fwd, ce_head */
+	K_USE_BWD = 2,		/* matmul_dx, ce_head with dh */
+	K_USE_TRAIN = K_USE_FWD | K_USE_BWD
+};
+
+struct kernels;
+
+/*
+ * A matrix (out, in) that multiplies activations.  data is the device copy,
+ * row-major, type dt.  A table may keep other layouts beside it: whoever
+ * writes data otherwise than by adamw() calls weight_update() before the
+ * next product.  The struct is host memory; read it, do not write it.
+ */
+struct kweight {
+	enum kdtype dt;
+	int64_t out, in;
+	void *data;
+	int use;
+	void *priv;
+};
+
+/* --- embedding --- */
+
+/* y[n] = scale * w[tok[n]].  0 <= tok < rows of w: the caller checked. */
+struct k_embed_fwd {
+	int64_t n, c;
+	enum kdtype dt;		/* of w */
+	const void *w;		/* (Vp, C) */
+	const int32_t *tok;	/* (N) */
+	float scale;
+	float *y;		/* (N, C) residual stream */
+};
+
+/*
+ * dw[tok[n]] += scale * dx[n], rows in the order of n.  accumulate 0: all of
+ * dw is zeroed first.
+ */
+struct k_embed_bwd {
+	int64_t n, c, v;	/* v: rows of dw */
+	const int32_t *tok;	/* (N) */
+	const float *dx;	/* (N, C) */
+	float scale;
+	float *dw;		/* (v, C) */
+	int accumulate;
+};
+
+/* --- RMSNorm --- */
+
+/* rstd[n] = 1 / sqrt(mean_c x^2 + eps); y = x * rstd * w. */
+struct k_rmsnorm_fwd {
+	int64_t n, c;
+	enum kdtype dt;		/* of w and y */
+	const float *x;		/* (N, C) residual stream */
+	const void *w;		/* (C) */
+	float eps;
+	void *y;		/* (N, C) */
+	float *rstd;		/* (N), or NULL */
+};
+
+/*
+ * With g = dy * w, s[n] = mean_c(g * x) * rstd^2:
+ *	dx (+)= rstd * (g - x * s)
+ *	dw (+)= sum over n, in fixed order, of dy * x * rstd
+ * dxc gets dx, as it stands afterwards, in type dt: the operand of the next
+ * matmul_dx.  NULL: not wanted (always so in fp32, where dx itself serves).
+ */
+struct k_rmsnorm_bwd {
+	int64_t n, c;
+	enum kdtype dt;		/* of w, dy, dxc */
+	const void *dy;		/* (N, C) */
+	const float *x;		/* (N, C) what rmsnorm_fwd read */
+	const void *w;		/* (C) */
+	const float *rstd;	/* (N) */
+	float *dx;		/* (N, C) gradient of the residual stream */
+	int dx_accumulate;
+	void *dxc;		/* (N, C) or NULL */
+	float *dw;		/* (C) */
+	int dw_accumulate;
+};
+
+/* --- products with weights --- */
+
+/*
+ * y = x * w^T, plus add where add is not NULL (then of y's shape and type;
+ * add may be y: y += x * w^T).  ydt is dt or K_F32 (residual stream, logits).
+ * Few rows (decoding) stream the weights at the speed of memory.
+ */
+struct k_matmul_fwd {
+	const struct kweight *w;	/* (out, in) */
+	int64_t n;
+	const void *x;		/* (N, in), type w->dt */
+	void *y;		/* (N, out) */
+	enum kdtype ydt;
+	const void *add;	/* (N, out) or NULL */
+};
+
+/* dx = dy * w.  All of type w->dt. */
+struct k_matmul_dx {
+	const struct kweight *w;	/* (out, in), K_USE_BWD */
+	int64_t n;
+	const void *dy;		/* (N, out) */
+	void *dx;		/* (N, in) */
+};
+
+/* dw (+)= dy^T * x. */
+struct k_matmul_dw {
+	int64_t n, out, in;
+	enum kdtype dt;		/* of dy and x */
+	const void *dy;		/* (N, out) */
+	const void *x;		/* (N, in) */
+	float *dw;		/* (out, in) */
+	int accumulate;
+};
+
+/* --- query, key: optional norm a head, rotation --- */
+
+/*
+ * For each of the H + G heads of q and k, x the D values of a head:
+ *	with qw: x = x / sqrt(mean x^2 + eps) * qw (k: kw)
+ *	y[i]       = x[i] * cos[p][i]       - x[i + D/2] * sin[p][i]
+ *	y[i + D/2] = x[i + D/2] * cos[p][i] + x[i] * sin[p][i]     i < D/2
+ * with p = pos[n].  v is copied.  out may be in; not if a backward pass with
+ * norms shall follow.  cos and sin come from the host, f32 of the double value.
+ */
+struct k_rope_fwd {
+	int64_t n, h, g, d;
+	enum kdtype dt;
+	const void *in;		/* (N, Q) */
+	void *out;		/* (N, Q) */
+	const int32_t *pos;	/* (N) */
+	const float *cos, *sin;	/* (positions, D/2) */
+	const void *qw, *kw;	/* (D) type dt, or both NULL: no norms */
+	float eps;
+};
+
+/* Gradient of the same, in place: from that of out to that of in. */
+struct k_rope_bwd {
+	int64_t n, h, g, d;
+	enum kdtype dt;
+	void *dqkv;		/* (N, Q) */
+	const int32_t *pos;	/* (N) */
+	const float *cos, *sin;	/* (positions, D/2) */
+	const void *qw, *kw;	/* (D) or NULL */
+	const void *in;		/* (N, Q) what rope_fwd read; NULL without norms */
+	float eps;
+	float *dqw, *dkw;	/* (D), (+)=; NULL without norms */
+	int accumulate;		/* of dqw, dkw */
+};
+
+/* --- attention --- */
+
+/*
+ * Row t of sequence b attends to rows j of the same sequence with
+ * start[b,t] <= j <= t: start is the first row of t's document (so it never
+ * decreases within a sequence and start <= t).  NULL: 0 everywhere.
+ *	s[j] = scale * q . k[j];  lse = log sum exp s;  o = sum exp(s - lse) v[j]
+ * Query head h uses key/value head h / (H / G).  Memory O(N), not O(T * T).
+ */
+struct k_attn_fwd {
+	int64_t b, t, h, g, d;
+	enum kdtype dt;
+	const void *qkv;	/* (B, T, Q) after rope_fwd */
+	const int32_t *start;	/* (B, T) or NULL */
+	float scale;
+	void *o;		/* (B, T, H*D) */
+	float *lse;		/* (B, H, T) */
+};
+
+struct k_attn_bwd {
+	int64_t b, t, h, g, d;
+	enum kdtype dt;
+	const void *qkv;	/* (B, T, Q) */
+	const int32_t *start;
+	float scale;
+	const void *o;		/* (B, T, H*D) of attn_fwd */
+	const float *lse;	/* (B, H, T) of attn_fwd */
+	const void *dout;	/* (B, T, H*D) */
+	void *dqkv;		/* (B, T, Q), overwritten */
+};
+
+/*
+ * Cache of one layer: kc and vc (slots, G, P, D), P positions a slot.
+ * kv_put writes the k and v of each row to its slot and position.
+ */
+struct k_kv_put {
+	int64_t n, h, g, d, p;
+	enum kdtype dt;
+	const void *qkv;	/* (N, Q) after rope_fwd */
+	const int32_t *slot;	/* (N) */
+	const int32_t *pos;	/* (N) < P; no (slot, pos) twice in a call */
+	void *kc, *vc;
+};
+
+/*
+ * Each row attends to positions 0..pos[n] of its slot.  Used for decoding (a
+ * row a sequence) and for prompts in chunks (rows of one slot in a row).
+ */
+struct k_attn_cache {
+	int64_t n, h, g, d, p;
+	enum kdtype dt;
+	const void *qkv;	/* (N, Q): q is read */
+	const int32_t *slot, *pos;
+	const void *kc, *vc;	/* (slots, G, P, D) */
+	float scale;
+	void *o;		/* (N, H*D) */
+};
+
+/* --- SwiGLU --- */
+
+/* a = silu(gate) * up with gu = gate | up; silu(x) = x / (1 + exp(-x)). */
+struct k_swiglu_fwd {
+	int64_t n, f;
+	enum kdtype dt;
+	const void *gu;		/* (N, 2F) */
+	void *a;		/* (N, F) */
+};
+
+/* dgu may be gu.  With a not NULL, a is computed again (saves keeping it). */
+struct k_swiglu_bwd {
+	int64_t n, f;
+	enum kdtype dt;
+	const void *gu;		/* (N, 2F) */
+	const void *da;		/* (N, F) */
+	void *dgu;		/* (N, 2F) */
+	void *a;		/* (N, F) or NULL */
+};
+
+/* --- head and loss --- */
+
+/*
+ * logits l = h * w^T over the first v rows of w; rows [v, Vp) count as -inf.
+ *	logz[n] = log sum_j exp l[n,j]
+ *	loss[n] = logz[n] - l[n, target[n]]
+ * target -1: no target, loss 0 (logz is still computed).  With dh:
+ *	dl[n,j] = scale * (p[n,j] * (1 + 2 * zcoef * logz[n]) - [j == target])
+ *	dh = dl * w,  dw (+)= dl^T * h	(rows without target: dl = 0)
+ * that is, the gradient of scale * sum(loss + zcoef * logz^2).  Rows [v, Vp)
+ * of dw get 0.  Logits never stand in memory all at once.
+ */
+struct k_ce_head {
+	const struct kweight *w;	/* (Vp, C) */
+	int64_t n, v;
+	const void *h;		/* (N, C), type w->dt */
+	const int32_t *target;	/* (N) */
+	float scale, zcoef;
+	float *loss, *logz;	/* (N) */
+	int32_t *argmax;	/* (N) lowest id of the largest logit, or NULL */
+	void *dh;		/* (N, C) type w->dt, or NULL: no gradients */
+	float *dw;		/* (Vp, C); only with dh */
+	int accumulate;		/* of dw */
+};
+
+/* --- optimizer --- */
+
+/*
+ * One step of AdamW on n numbers, g' = gscale * g, t the step from 1:
+ *	m = beta1 * m + (1 - beta1) * g';  v = beta2 * v + (1 - beta2) * g'^2
+ *	p -= lr * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay * p)
+ * then p, rounded to type wdt, is written to w (with weight: to weight->data,
+ * and the layouts beside it are brought up to date).  p is the master copy.
+ */
+struct k_adamw {
+	int64_t n;
+	float *p, *m, *v;	/* (n) */
+	const float *g;		/* (n) */
+	double lr, beta1, beta2, eps, decay;	/* decay 0: none */
+	double gscale;
+	int64_t t;
+	struct kweight *weight;	/* n == out * in, or NULL */
+	void *w;		/* (n) where weight is NULL */
+	enum kdtype wdt;
+};
+
+/* out[0] = sum of g^2, in double and fixed order. NaN and inf show. */
+struct k_sumsq {
+	int64_t n;
+	const float *g;		/* (n) */
+	double *out;		/* (1) */
+};
+
+/* --- moving --- */
+
+/* Convert n numbers between types. */
+struct k_cast {
+	int64_t n;
+	const void *src;
+	enum kdtype sdt;
+	void *dst;		/* not overlapping src unless of equal type */
+	enum kdtype ddt;
+};
+
+struct kernels {
+	const char *name;	/* "ref", "cpu" */
+	const char *isa;	/* what computes the products: "avx512_bf16"... */
+	int threads;
+
+	/* Device memory, 64-byte aligned; ends the program when out of it. */
+	void *(*alloc)(struct kernels *k, size_t bytes);
+	void (*release)(struct kernels *k, void *p);	/* NULL is fine */
+	void (*upload)(struct kernels *k, void *dst, const void *src, size_t n);
+	void (*download)(struct kernels *k, void *dst, const void *src, size_t n);
+	void (*copy)(struct kernels *k, void *dst, const void *src, size_t n);
+	void (*zero)(struct kernels *k, void *dst, size_t n);
+	void (*sync)(struct kernels *k);
+
+	struct kweight *(*weight_new)(struct kernels *k, enum kdtype dt,
+				      int64_t out, int64_t in, int use);
+	void (*weight_free)(struct kernels *k, struct kweight *w);
+	void (*weight_update)(struct kernels *k, struct kweight *w);
+
+	void (*embed_fwd)(struct kernels *k, const struct k_embed_fwd *a);
+	void (*embed_bwd)(struct kernels *k, const struct k_embed_bwd *a);
+	void (*rmsnorm_fwd)(struct kernels *k, const struct k_rmsnorm_fwd *a);
+	void (*rmsnorm_bwd)(struct kernels *k, const struct k_rmsnorm_bwd *a);
+	void (*matmul_fwd)(struct kernels *k, const struct k_matmul_fwd *a);
+	void (*matmul_dx)(struct kernels *k, const struct k_matmul_dx *a);
+	void (*matmul_dw)(struct kernels *k, const struct k_matmul_dw *a);
+	void (*rope_fwd)(struct kernels *k, const struct k_rope_fwd *a);
+	void (*rope_bwd)(struct kernels *k, const struct k_rope_bwd *a);
+	void (*attn_fwd)(struct kernels *k, const struct k_attn_fwd *a);
+	void (*attn_bwd)(struct kernels *k, const struct k_attn_bwd *a);
+	void (*kv_put)(struct kernels *k, const struct k_kv_put *a);
+	void (*attn_cache)(struct kernels *k, const struct k_attn_cache *a);
+	void (*swiglu_fwd)(struct kernels *k, const struct k_swiglu_fwd *a);
+	void (*swiglu_bwd)(struct kernels *k, const struct k_swiglu_bwd *a);
+	void (*ce_head)(struct kernels *k, const struct k_ce_head *a);
+	void (*adamw)(struct kernels *k, const struct k_adamw *a);
+	void (*sumsq)(struct kernels *k, const struct k_sumsq *a);
+	void (*cast)(struct kernels *k, const struct k_cast *a);
+
+	/*
+	 * The rate, in operations a second, that this table's device shows
+	 * on a large product of type dt, measured at the first call (under
+	 * half a second); 0: unknown.  The yardstick of model-FLOP use.
+	 */
+	double (*peak)(struct kernels *k, enum kdtype dt);
+
+	/* Done after sync().  Frees the table; what it allocated before must
+	 * have been released. */
+	void (*close)(struct kernels *k);
+
+	/*
+	 * Where device memory comes from; set by kernels_open().  A wrapper
+	 * may exchange them before the first use.  get is 64-byte aligned.
+	 */
+	void *(*mem_get)(void *ctx, size_t bytes);
+	void (*mem_put)(void *ctx, void *p);
+	void *mem_ctx;
+
+	void *priv;		/* the table's own */
+};
+
+/* Every entry that takes an argument struct, for wrappers and tests. */
+#define KERNEL_OPS(X) \
+	X(embed_fwd) X(embed_bwd) X(rmsnorm_fwd) X(rmsnorm_bwd) \
+	X(matmul_fwd) X(matmul_dx) X(matmul_dw) X(rope_fwd) X(rope_bwd) \
+	X(attn_fwd) X(attn_bwd) X(kv_put) X(attn_cache) \
+	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(adamw) X(sumsq) X(cast)
+
+/*
+ * Open a table by name: "cpu", "ref", or "cpu:ISA" with ISA one of amx,
+ * avx512_bf16, avx512, avx2, scalar: no instruction above that is used (for
+ * tests; a process settles it once).  threads >= 1 (ref uses one).  NULL:
+ * unknown name, or the processor lacks what was asked for.
+ */
+struct kernels *kernels_open(const char *name, int threads, struct err *e);
+
+/* Bytes of one number. */
+static inline size_t
+kdtype_size(enum kdtype dt)
+{
+	return dt == K_BF16 ? 2 : 4;
+}
+
+/* bf16 on the host: round to nearest even, NaN stays NaN. */
+static inline uint16_t
+bf16_from_f32(float x)
+{
+	union { float f; uint32_t u; } b = { x };
+
+	if ((b.u & 0x7fffffff) > 0x7f800000)
+		return (uint16_t)(b.u >> 16 | 0x40);
+	return (uint16_t)((b.u + 0x7fff + (b.u >> 16 & 1)) >> 16);
+}
+
+static inline float
+bf16_to_f32(uint16_t h)
+{
+	union { uint32_t u; float f; } b = { (uint32_t)h << 16 };
+
+	return b.f;
+}
+
+#endif
