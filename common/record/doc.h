@@ -3,8 +3,14 @@
  *
  * Reads blocks of lines in order, parses them in any thread, and keeps the
  * books that every filter keeps: in = kept + dropped + bad, bytes, order-free
- * digests.  What a bad line is, what happens to blank lines, CR and a missing
- * last LF stands in doc.5.
+ * digests.
+ *
+ * A line is bad when it is not one JSON object in valid UTF-8, or its text is
+ * missing or not a string.  Lines end at LF alone; blank ones (spaces, tabs,
+ * CR) are no documents but count as lines.  Of equal keys the last counts.  A
+ * lone surrogate escape becomes U+FFFD and is counted, the line is good.  An
+ * id is a string, or a number as it is written; anything else, and an empty
+ * string, is as if there were none.
  */
 #ifndef ASSAY_DOC_H
 #define ASSAY_DOC_H
@@ -34,26 +40,34 @@ void doc_opts_init(struct doc_opts *o);
 /* Fill table rows for --text-key --id-key --on-bad --stats; returns the count. */
 size_t doc_opts_args(struct doc_opts *o, struct arg *table);
 
+/* Readable bytes behind every text, as SIMD scanners need them. */
+enum { DOC_PADDING = INPUT_PADDING };
+
 struct doc {
-	struct span line;	/* as it stands, with its LF (added when missing) */
+	struct span line;	/* as it stands, with its LF where it has one:
+				   only the last of a file may lack it */
 	struct span text;	/* unescaped; NUL possible */
-	struct span id;		/* empty span with p NULL: none; then FILE:LINE */
-	struct span source;	/* may be absent (p NULL) */
+	struct span id;		/* p NULL: none; then FILE:LINE is its name */
+	struct span source;	/* p NULL: absent or no string */
 	struct span extra;	/* raw or unescaped value of extra_key, p NULL: absent */
 	const char *file;
 	uint64_t lineno;
+	uint64_t digest;	/* doc_digest(text) */
+	const char *why;	/* bad: "byte 12: ...", else NULL */
 	int bad;		/* text is empty and why says what is wrong */
-	const char *why;	/* "byte 12: ..." */
-	uint32_t surrogates;	/* lone surrogates replaced in text */
+	uint32_t surrogates;	/* lone surrogates replaced in what was picked */
 };
 
-/* Documents of one block, all alive until doc_batch_free(). */
+/*
+ * Documents of one block, all alive until doc_batch_free(), which any thread
+ * may call, but before doc_reader_close(): the reader reuses the memory.
+ */
 struct doc_batch {
 	struct chunk chunk;
 	struct doc *v;
 	size_t n;
-	void *user;		/* the program's: results of work() */
-	void *priv;		/* doc.c's memory for unescaped texts */
+	void *user;		/* the program's; NULL from doc_read() */
+	void *priv;		/* doc.c's */
 };
 
 struct doc_reader;		/* one a program */
@@ -63,14 +77,15 @@ struct doc_reader *doc_reader_open(const char *const *paths, size_t n,
 void doc_reader_close(struct doc_reader *r);
 struct input *doc_reader_input(struct doc_reader *r);	/* for progress */
 
-/* Next block of about `want` bytes (0: 1 MiB): not parsed.  NULL: end or e. */
+/* Next block of about `want` bytes (0: 512 KiB), not parsed.  NULL: end or e. */
 struct doc_batch *doc_read(struct doc_reader *r, size_t want, struct err *e);
 
 struct doc_parser *doc_parser_new(const struct doc_opts *o);
 void doc_parser_free(struct doc_parser *p);
 /*
- * Parse a block: fills v and n.  With on_bad fail the first bad line is the
- * error "FILE:LINE: byte N: what" and v ends before it.
+ * Parse a block: fills v and n; blank lines are left out.  With on_bad fail
+ * the first bad line is the error "FILE:LINE: byte N: what" and v ends before
+ * it.  One parser belongs to one thread.
  */
 int doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e);
 void doc_batch_free(struct doc_batch *b);
@@ -82,11 +97,14 @@ struct span doc_id(const struct doc *d, struct buf *tmp);
 struct doc_stats {
 	uint64_t docs_in, docs_kept, docs_dropped, docs_bad;
 	uint64_t bytes_in, bytes_kept, digest_in, digest_kept;
-	uint64_t surrogates, empty;
+	uint64_t surrogates;	/* lone ones, replaced by U+FFFD */
+	uint64_t empty;		/* good documents with an empty text */
 };
 uint64_t doc_digest(struct span text);		/* XXH3-64 */
-void doc_stats_in(struct doc_stats *s, const struct doc *d);	/* counts it */
+/* Every document goes through _in, and each good one through one of the others. */
+void doc_stats_in(struct doc_stats *s, const struct doc *d);
 void doc_stats_kept(struct doc_stats *s, const struct doc *d);
+void doc_stats_dropped(struct doc_stats *s, const struct doc *d);
 void doc_stats_add(struct doc_stats *to, const struct doc_stats *from);
 /* The members of --stats without braces, for programs that add their own. */
 void doc_stats_json(const struct doc_stats *s, struct buf *b);
