@@ -365,6 +365,18 @@ parse_line(struct doc_parser *p, struct doc_batch *b, struct doc *d, size_t n)
 				v[KEY_EXTRA].str : trim(v[KEY_EXTRA].raw));
 }
 
+/* The last line of a file gets the LF that it lacks. */
+static void
+end_line(struct doc_batch *b, struct doc *d)
+{
+	struct memory *m = b->priv;
+	char *p = arena_take(&m->arena, d->line.n + 1);
+
+	memcpy(p, d->line.p, d->line.n);
+	p[d->line.n] = '\n';
+	d->line = (struct span){p, d->line.n + 1};
+}
+
 static struct doc *
 batch_next(struct doc_batch *b)
 {
@@ -397,6 +409,8 @@ doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e)
 		d->lineno = line;
 		d->line = (struct span){at, lf - at + (lf < end)};
 		parse_line(p, b, d, lf - at);
+		if (lf == end)
+			end_line(b, d);
 		if (d->bad && p->on_bad == DOC_FAIL)
 			return err_set(e, "%s:%llu: %s", d->file,
 				       (unsigned long long)line, d->why);

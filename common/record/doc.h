@@ -44,8 +44,7 @@ size_t doc_opts_args(struct doc_opts *o, struct arg *table);
 enum { DOC_PADDING = INPUT_PADDING };
 
 struct doc {
-	struct span line;	/* as it stands, with its LF where it has one:
-				   only the last of a file may lack it */
+	struct span line;	/* as it stands, with its LF (added when missing) */
 	struct span text;	/* unescaped; NUL possible */
 	struct span id;		/* p NULL: none; then FILE:LINE is its name */
 	struct span source;	/* p NULL: absent or no string */

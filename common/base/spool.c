@@ -1,0 +1,144 @@
+/*
+ * spool.c - bytes put aside, in memory or in a file that has no name
+ *
+ * The buffer holds everything until it would pass its limit; from then on it
+ * is a write buffer in front of the file, emptied when full and before a read
+ * that touches what is still in it.
+ */
+#include "base/spool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+enum { WRITE_BUFFER = 1 << 20 };
+
+struct spool {
+	struct buf buf;		/* bytes from `flushed` on */
+	size_t mem;
+	int fd;			/* -1: all in memory */
+	uint64_t flushed;	/* bytes in the file */
+	const char *dir;
+};
+
+struct spool *
+spool_new(size_t mem)
+{
+	struct spool *s = xcalloc(1, sizeof(*s));
+	const char *dir = getenv("TMPDIR");
+
+	s->dir = dir && *dir ? dir : "/tmp";
+	s->mem = mem;
+	s->fd = -1;
+	return s;
+}
+
+void
+spool_free(struct spool *s)
+{
+	if (!s)
+		return;
+	if (s->fd >= 0)
+		close(s->fd);
+	buf_clear(&s->buf);
+	free(s);
+}
+
+static int
+spool_flush(struct spool *s, struct err *e)
+{
+	const char *p = s->buf.p;
+	size_t left = s->buf.n;
+	ssize_t n;
+
+	for (; left; p += n, left -= n) {
+		n = write(s->fd, p, left);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		if (n < 0)
+			return err_sys(e, errno, "temporary file in %s: "
+				       "offset %llu: write", s->dir,
+				       (unsigned long long)s->flushed);
+		s->flushed += n;
+	}
+	buf_reset(&s->buf);
+	return 0;
+}
+
+static int
+spool_to_disk(struct spool *s, struct err *e)
+{
+	char *path = xmalloc(strlen(s->dir) + 32);
+
+	sprintf(path, "%s/assay-XXXXXX", s->dir);
+	s->fd = mkstemp(path);
+	if (s->fd < 0)
+		err_sys(e, errno, "%s: cannot make a temporary file "
+			"(TMPDIR names another folder)", s->dir);
+	else
+		unlink(path);
+	free(path);
+	if (s->fd < 0 || spool_flush(s, e))
+		return -1;
+	buf_clear(&s->buf);
+	return 0;
+}
+
+int
+spool_append(struct spool *s, const void *p, size_t n, struct err *e)
+{
+	if (s->fd < 0 && n > s->mem - (s->buf.n < s->mem ? s->buf.n : s->mem) &&
+	    spool_to_disk(s, e))
+		return -1;
+	if (s->fd >= 0 && s->buf.n + n > WRITE_BUFFER && spool_flush(s, e))
+		return -1;
+	buf_put(&s->buf, p, n);
+	return 0;
+}
+
+int
+spool_read(struct spool *s, uint64_t off, void *p, size_t n, struct err *e)
+{
+	char *to = p;
+	ssize_t got;
+
+	if (off > spool_size(s) || n > spool_size(s) - off)
+		return err_set(e, "temporary file: offset %llu: read of %zu "
+			       "bytes past its end at %llu",
+			       (unsigned long long)off, n,
+			       (unsigned long long)spool_size(s));
+	if (off >= s->flushed) {
+		if (n)
+			memcpy(p, s->buf.p + (off - s->flushed), n);
+		return 0;
+	}
+	if (off + n > s->flushed && spool_flush(s, e))
+		return -1;
+	for (; n; to += got, off += got, n -= got) {
+		got = pread(s->fd, to, n, off);
+		if (got < 0 && errno == EINTR)
+			got = 0;
+		else if (got <= 0)
+			return err_sys(e, got ? errno : EIO, "temporary file "
+				       "in %s: offset %llu: read", s->dir,
+				       (unsigned long long)off);
+	}
+	return 0;
+}
+
+uint64_t
+spool_size(const struct spool *s)
+{
+	return s->flushed + s->buf.n;
+}
+
+int
+spool_on_disk(const struct spool *s)
+{
+	return s->fd >= 0;
+}
