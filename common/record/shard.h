@@ -32,12 +32,34 @@ struct shard_info {
 	int64_t pad;		/* id of padding or -1 */
 	int has_bos, has_eos;	/* put around each document? */
 	uint64_t fingerprint;	/* of the tokenizer; 0: unknown */
-	uint32_t seq_len;	/* windows were cut for it; 0: none */
+	uint32_t seq_len;	/* pack's --seq-len: the window length to take
+				   where nothing else is said; 0: none */
 	int policy;		/* enum shard_policy */
 	int windows;		/* 1: the stream is windows of seq_len + 1 tokens
 				   (best-fit, pad, or pack --shuffle) */
-	uint64_t tokens, docs;
-	uint64_t hash;		/* of the content: identity in checkpoints */
+	int shuffled;		/* windows are in the order of --shuffle ... */
+	uint64_t shuffle_seed;	/* ... with this seed */
+	/* The rest is filled by the reader; a writer ignores it. */
+	enum shard_format format;
+	uint64_t tokens;	/* of the stream, padding included */
+	uint64_t padding;	/* of them */
+	uint64_t docs;		/* documents; 0: no bounds known */
+	uint64_t pieces;	/* records of shards_doc(): docs, unless windows
+				   hold documents in several pieces */
+	uint64_t hash;		/* of the content: identity in checkpoints.
+				   Foreign files above 64 MiB: of samples */
+};
+
+/* What a caller knows of shards that do not say it themselves. */
+struct shard_hint {
+	enum shard_format format;	/* SHARD_AUTO: by magic, else refused */
+	uint32_t width;		/* 2 or 4: bytes an id in raw files; 0: by
+				   index, else 2, or 4 where vocab > 65536 */
+	uint32_t vocab;		/* ids are below it; 0: unknown */
+	int64_t bos, eos;	/* for bounds in files without an index: llm.c
+				   puts bos (or else eos) in front of a document,
+				   nanoGPT and OLMo eos behind; -1: unknown */
+	int limit;		/* 1: an id >= vocab is an error where it is read */
 };
 
 /* ---- reading ---- */
@@ -49,39 +71,66 @@ struct shards;
  */
 struct shards *shards_open(const char *const *paths, size_t n,
 			   enum shard_format f, struct err *e);
+/* The same with all that is known; shards_open() knows nothing else. */
+struct shards *shards_open_hint(const char *const *paths, size_t n,
+				const struct shard_hint *h, struct err *e);
+/* One file from memory (8-byte aligned, kept until close); name for messages. */
+struct shards *shards_open_mem(const void *p, size_t n, const char *name,
+			       const struct shard_hint *h, struct err *e);
+void shard_hint_init(struct shard_hint *h);
+/* "auto", "assay", "llmc", ... in the order of the enum; NULL ends it. */
+extern const char *const shard_format_names[];
 void shards_close(struct shards *s);
 const struct shard_info *shards_info(const struct shards *s);
 int shards_verify(struct shards *s, struct err *e);	/* every checksum and id */
 
-/* ids[0..n) of the stream from token `at`; -1: past the end or corrupt. */
+/*
+ * ids[0..n) of the stream from token `at`; -1: past the end or corrupt.  The
+ * first touch of a block checks its checksum.  Any thread may call it, and
+ * all below, at the same time.
+ */
 int shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
 		struct err *e);
 
-/* Document d covers [start, end) of the stream; id valid until close. */
+/*
+ * Record d of info->pieces covers [start, end) of the stream: a document, or
+ * in stored windows a piece of one.  Empty documents have start == end.
+ */
 struct shard_doc {
 	uint64_t start, end;
-	struct span id;		/* "FILE:#N" where the format has none */
+	uint64_t from;		/* its first token is this one of the document */
+	int first, last;	/* the document begins, ends here */
+	struct span id;		/* p NULL: the format has none; valid until close */
+	const char *file;	/* and which document of that file, from 0 */
+	uint64_t nth;
 };
 int shards_doc(const struct shards *s, uint64_t d, struct shard_doc *out,
 	       struct err *e);
-/* The document that holds token `at` (binary search). */
-uint64_t shards_doc_at(const struct shards *s, uint64_t at);
+/* Its id, or "FILE:#N" built in tmp. */
+struct span shards_doc_id(const struct shard_doc *d, struct buf *tmp);
+/*
+ * The last record that starts at or before token `at` (binary search).  It
+ * holds `at` unless that is padding: then its end is at or before it.
+ * UINT64_MAX: no bounds known, or an error in e.
+ */
+uint64_t shards_doc_at(const struct shards *s, uint64_t at, struct err *e);
 
 /*
  * Windows of T tokens and their T targets.  With policy concat window k is
- * tokens [k*T, k*T+T] of the stream, floor((tokens-1)/T) in all.  Shards cut
- * with best-fit or pad have their own windows of exactly seq_len + 1 tokens.
+ * tokens [k*T, k*T+T] of the stream, floor((tokens-1)/T) in all.  Shards with
+ * info->windows have their own of exactly seq_len + 1 tokens; then T must be
+ * seq_len (shards_windows() is 0 otherwise, shards_window() says why).
  */
 uint64_t shards_windows(const struct shards *s, uint32_t T);
-/* First token of window k, and how many of its T+1 tokens are real (not padding). */
-uint64_t shards_window_at(const struct shards *s, uint32_t T, uint64_t k,
-			  uint32_t *real);
+/* First token of window k. */
+uint64_t shards_window_at(const struct shards *s, uint32_t T, uint64_t k);
 
 /*
  * ids[T], targets[T], mask[T] (1: the target counts), seg[T]: number of the
  * document each position is in, counted from 0 in the window.  The mask is 0
  * where the target is the first token of another document (boundary label)
- * when doc_mask is set, and where it is padding.
+ * when doc_mask is set, and where it is padding.  Padding has a segment number
+ * of its own.  Without known bounds all is segment 0.  mask, seg may be NULL.
  */
 int shards_window(const struct shards *s, uint32_t T, uint64_t k, int doc_mask,
 		  uint32_t *ids, uint32_t *targets, uint8_t *mask,
@@ -90,8 +139,14 @@ int shards_window(const struct shards *s, uint32_t T, uint64_t k, int doc_mask,
 /* ---- writing ---- */
 struct shard_writer;
 /*
- * dir: a folder (made when missing; the new set replaces the old one at
- * commit), or NULL: stdout, native or jsonl only.  shard_tokens 0: one file.
+ * dir: a folder (made when missing; the new set replaces the old one of that
+ * format at commit, files of higher numbers included; until then the old one
+ * is untouched), or NULL: stdout, native or jsonl only.  shard_tokens 0: one
+ * file (llmc: 1e9, as its readers want less than 2^31).  A document never
+ * straddles two files, except with llmc and nanogpt, whose files but the last
+ * have exactly shard_tokens tokens.  info: vocab, bos, eos, pad, has_bos,
+ * has_eos, fingerprint, seq_len, policy, windows, shuffled, shuffle_seed are
+ * read; vocab must be known; width follows from it.  An id >= vocab is refused.
  */
 struct shard_writer *shard_writer_open(const char *dir, enum shard_format f,
 				       const struct shard_info *info,
@@ -101,7 +156,7 @@ int shard_write_doc(struct shard_writer *w, struct span id,
 		    const uint32_t *ids, size_t n, struct err *e);
 
 /*
- * One window of a shard with info->windows set (native only): ids[0..real),
+ * One window of a shard with info->windows set (native only: others are refused): ids[0..real),
  * real <= seq_len + 1, which the writer fills up with info->pad.  parts say
  * in order which run of tokens comes from which document; their n sum to
  * real.  A document longer than a window is in several, each part behind the
