@@ -54,6 +54,9 @@ $(LIBK): $(KERNEL_OBJ)
 	@mkdir -p $(@D)
 	rm -f $@; ar rcs $@ $^
 
+# Random numbers are the same on every processor: no fused multiply-add.
+FLAGS_rng := -ffp-contract=off
+
 # Only the programs named lm-* link the kernels and what they need.
 $(BIN)/lm-%: $(B)/cmd/lm-%.o $(LIBA) $(LIBK)
 	@mkdir -p $(@D)

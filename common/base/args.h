@@ -7,7 +7,12 @@
  * --completion bash) and the list that tests hold against the man page.
  * Long options must be written whole, "--name value" or "--name=value";
  * "--" ends the options.  Every program gets --help/-h, --version,
- * -q/--quiet, -v/--verbose and -j/--threads by itself.
+ * -q/--quiet, -v/--verbose and -j/--threads by itself.  A default that lies
+ * outside lo..hi (such as -1 for "not given") is not shown in --help.
+ *
+ * Two options are for tools, not people: --completion bash prints the
+ * completion script, --options prints each option's names on a line, as
+ * "--output -o", "--bos --no-bos" (the tests hold them against the man page).
  *
  * A fault in the command line ends the program with status 2, the message,
  * and "usage: ...".
@@ -36,7 +41,7 @@ struct arg_list {
 
 struct arg {
 	const char *name;	/* without the dashes */
-	char letter;		/* only o j q v h, else 0 */
+	char letter;		/* one-letter form, else 0; j q v h are taken */
 	enum arg_type type;
 	void *to;
 	const char *meta;	/* FILE, N, ... (NULL for flags) */
@@ -70,6 +75,13 @@ int args_parse(const struct args *a, int argc, char **argv);
 /* End with status 2, "tool: message" and the usage line. */
 void args_usage(const struct args *a, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
+
+/*
+ * For programs that read stdin when no FILE is given: a usage error where
+ * there are no operands and stdin is a terminal, since somebody would wait
+ * for ever.
+ */
+void args_check_stdin(const struct args *a, int operands);
 
 /* Parse one number as an ARG_INT would; 0 or -1 (message in what). */
 int args_int(const char *s, int64_t *out, const char **what);

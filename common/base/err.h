@@ -50,4 +50,15 @@ void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 void err_at_exit(void (*fn)(void));
 
+/* End with status 2, the message having been printed already. */
+void err_end(void) __attribute__((noreturn));
+
+/*
+ * Run those functions and end the process by signal sig, as its default
+ * action would.  Async-signal-safe: a program with handlers of its own for
+ * INT, TERM or HUP (installed before or after the first output is opened)
+ * calls it when it wants to end at once.
+ */
+void err_end_by_signal(int sig);
+
 #endif

@@ -28,7 +28,7 @@ double rng_uniform(uint64_t seed, uint64_t stream, uint64_t index); /* [0,1) */
 /* Normal deviate (Box-Muller in double): index i gives the same for ever. */
 double rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* Unbiased integer in [0, n). n > 0. */
+/* Integer in [0, n), n > 0; no value is favoured by as much as 2^-64. */
 uint64_t rng_below(uint64_t seed, uint64_t stream, uint64_t index, uint64_t n);
 
 /*

@@ -1,0 +1,83 @@
+/*
+ * buf.c - growing bytes
+ *
+ * The capacity doubles, so n appended bytes cost O(n) copies in all.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+char *
+buf_reserve(struct buf *b, size_t n)
+{
+	size_t need, cap;
+
+	if (__builtin_add_overflow(b->n, n, &need))
+		die("out of memory (asked for %zu bytes)", n);
+	if (need > b->cap || !b->p) {
+		cap = b->cap > SIZE_MAX / 2 ? SIZE_MAX : 2 * b->cap;
+		cap = cap > need ? cap : need;
+		cap = cap > 64 ? cap : 64;
+		b->p = xrealloc(b->p, cap);
+		b->cap = cap;
+	}
+	return b->p + b->n;
+}
+
+void
+buf_put(struct buf *b, const void *p, size_t n)
+{
+	char *q = buf_reserve(b, n);
+
+	if (n)
+		memcpy(q, p, n);
+	b->n += n;
+}
+
+void
+buf_putc(struct buf *b, char c)
+{
+	*buf_reserve(b, 1) = c;
+	b->n++;
+}
+
+void
+buf_puts(struct buf *b, const char *s)
+{
+	buf_put(b, s, strlen(s));
+}
+
+void
+buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		die("out of memory (formatting text)");
+	buf_reserve(b, (size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf(b->p + b->n, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->n += (size_t)n;
+}
+
+void
+buf_reset(struct buf *b)
+{
+	b->n = 0;
+}
+
+void
+buf_clear(struct buf *b)
+{
+	free(b->p);
+	*b = (struct buf){0};
+}

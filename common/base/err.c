@@ -1,0 +1,181 @@
+/*
+ * err.c - messages, and the ways a process ends
+ *
+ * A process ends through die(), through a fatal signal, or by returning from
+ * main.  The first two must leave no temporary files, so both run the
+ * functions registered with err_at_exit() (output.c unlinks its files there).
+ * INT, TERM and HUP are caught only from the first registration on and only
+ * where they had their default action: nohup and programs that finish a step
+ * before they end keep their own.  After the clean-up the signal is raised
+ * again with its default action, so that the parent sees a process that died
+ * of it (130 for INT in a shell).
+ *
+ * die() writes with write(2) from a buffer on the stack and leaves with
+ * _exit(): it needs no memory, and no other thread's destructor runs.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/progress.h"
+
+enum { MAX_HOOKS = 8 };
+
+const char *err_tool = "assay";
+
+static void (*hooks[MAX_HOOKS])(void);
+static atomic_int nhooks;
+static atomic_flag dying = ATOMIC_FLAG_INIT;
+
+static void
+err_vset(struct err *e, int errnum, const char *fmt, va_list ap)
+{
+	int n;
+
+	if (e->set)
+		return;
+	e->set = 1;
+	n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	if (n < 0 || (size_t)n >= sizeof e->msg || !errnum)
+		return;
+	snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s",
+		 strerrordesc_np(errnum) ? strerrordesc_np(errnum)
+					 : "unknown error");
+}
+
+int
+err_set(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, 0, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int
+err_sys(struct err *e, int errnum, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, errnum, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+/* One write, so that the lines of two processes do not mix. */
+static void
+err_print(const char *kind, const char *msg)
+{
+	char line[2048];
+	int n = snprintf(line, sizeof line, "%s: %s%s\n", err_tool, kind, msg);
+	size_t len = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
+
+	progress_erase();
+	line[len - 1] = '\n';
+	while (write(STDERR_FILENO, line, len) < 0 && errno == EINTR)
+		;
+}
+
+static void
+err_run_hooks(void)
+{
+	for (int i = atomic_load(&nhooks); i-- > 0;)
+		hooks[i]();
+}
+
+void
+err_end(void)
+{
+	/* A second thread in trouble waits for the first to end us. */
+	while (atomic_flag_test_and_set(&dying))
+		pause();
+	err_run_hooks();
+	_exit(EXIT_TROUBLE);
+}
+
+void
+die(const char *fmt, ...)
+{
+	char msg[1900];
+	va_list ap;
+
+	while (atomic_flag_test_and_set(&dying))
+		pause();
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof msg, fmt, ap);
+	va_end(ap);
+	err_print("", msg);
+	err_run_hooks();
+	_exit(EXIT_TROUBLE);
+}
+
+void
+die_err(const struct err *e)
+{
+	die("%s", e->msg);
+}
+
+void
+warn(const char *fmt, ...)
+{
+	char msg[1900];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof msg, fmt, ap);
+	va_end(ap);
+	err_print("warning: ", msg);
+}
+
+void
+err_end_by_signal(int sig)
+{
+	sigset_t set;
+
+	err_run_hooks();
+	signal(sig, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(sig);
+	_exit(128 + sig);	/* not reached */
+}
+
+static void
+err_catch(int sig)
+{
+	struct sigaction old, new;
+
+	if (sigaction(sig, NULL, &old) < 0 || old.sa_handler != SIG_DFL)
+		return;
+	memset(&new, 0, sizeof new);
+	new.sa_handler = err_end_by_signal;
+	sigfillset(&new.sa_mask);
+	sigaction(sig, &new, NULL);
+}
+
+void
+err_at_exit(void (*fn)(void))
+{
+	int n = atomic_load(&nhooks);
+
+	for (int i = 0; i < n; i++)
+		if (hooks[i] == fn)
+			return;
+	if (n == MAX_HOOKS)
+		return;
+	hooks[n] = fn;
+	atomic_store(&nhooks, n + 1);
+	if (n > 0)
+		return;
+	err_catch(SIGINT);
+	err_catch(SIGTERM);
+	err_catch(SIGHUP);
+}

@@ -1,0 +1,119 @@
+/*
+ * mem.c - memory that is there or the program ends
+ *
+ * malloc(0) may give NULL, so zero bytes count as one.  mem_pages() maps
+ * anonymous memory aligned to the 2 MiB of a huge page and asks for huge
+ * pages before anything touches it: a hash table of some GiB then costs one
+ * TLB miss where it would cost two.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+enum { HUGE_PAGE = 2 << 20 };
+
+static void *
+mem_check(void *p, size_t n)
+{
+	if (!p)
+		die("out of memory (asked for %zu bytes)", n);
+	return p;
+}
+
+void *
+xmalloc(size_t n)
+{
+	return mem_check(malloc(n ? n : 1), n);
+}
+
+void *
+xcalloc(size_t n, size_t size)
+{
+	size_t all;
+
+	if (__builtin_mul_overflow(n, size, &all))
+		mem_check(NULL, SIZE_MAX);
+	return mem_check(calloc(all ? all : 1, 1), all);
+}
+
+void *
+xrealloc(void *p, size_t n)
+{
+	return mem_check(realloc(p, n ? n : 1), n);
+}
+
+void *
+xreallocarray(void *p, size_t n, size_t size)
+{
+	size_t all;
+
+	if (__builtin_mul_overflow(n, size, &all))
+		mem_check(NULL, SIZE_MAX);
+	return xrealloc(p, all);
+}
+
+char *
+xstrdup(const char *s)
+{
+	return xmemdup0(s, strlen(s));
+}
+
+char *
+xmemdup0(const void *p, size_t n)
+{
+	char *q = xmalloc(n + 1);
+
+	if (n)
+		memcpy(q, p, n);
+	q[n] = 0;
+	return q;
+}
+
+void *
+xaligned(size_t n)
+{
+	size_t up = (n + 63) & ~(size_t)63;
+
+	if (up < n)
+		mem_check(NULL, n);
+	return mem_check(aligned_alloc(64, up ? up : 64), n);
+}
+
+static size_t
+mem_whole_pages(size_t n)
+{
+	size_t up = (n + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+
+	if (up < n || up > SIZE_MAX - HUGE_PAGE)
+		mem_check(NULL, n);
+	return up ? up : HUGE_PAGE;
+}
+
+void *
+mem_pages(size_t n)
+{
+	size_t up = mem_whole_pages(n), before;
+	char *p = mmap(NULL, up + HUGE_PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		mem_check(NULL, n);
+	before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+	if (before)
+		munmap(p, before);
+	if (before < HUGE_PAGE)
+		munmap(p + before + up, HUGE_PAGE - before);
+	p += before;
+	madvise(p, up, MADV_HUGEPAGE);	/* a wish: no matter if refused */
+	return p;
+}
+
+void
+mem_pages_free(void *p, size_t n)
+{
+	if (p)
+		munmap(p, mem_whole_pages(n));
+}

@@ -1,0 +1,234 @@
+/*
+ * progress.c - one line on a terminal, with rate and time left
+ *
+ * A thread of its own sleeps on a semaphore: it wakes twice a second where a
+ * person is looking, and when the handler of SIGUSR1 posts (sem_post is one
+ * of the few calls a handler may make).  So no loop that works pays more
+ * than one relaxed addition, and a loop that hangs still reports.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+
+static struct {
+	pthread_mutex_t lock;	/* over shown and writes to stderr */
+	pthread_t thread;
+	sem_t wake;
+	int running, shown, no_usr1;
+	atomic_int asked, stop;
+	const char *what, *unit;
+	_Atomic uint64_t done;
+	uint64_t total;
+	double start;
+} pg = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static double
+now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* 12345678 B as "12.3 MB"; other units without a prefix below a million. */
+static void
+put_amount(char *s, size_t n, double x, const char *unit)
+{
+	static const char prefix[] = "kMGTPE";
+	int bytes = !strcmp(unit, "B"), i = -1;
+
+	if (!bytes && x < 1e6) {
+		snprintf(s, n, "%.0f %s", x, unit);
+		return;
+	}
+	while (x >= 999.5 && i < 5) {
+		x /= 1000;
+		i++;
+	}
+	if (i < 0)
+		snprintf(s, n, "%.0f %s", x, unit);
+	else
+		snprintf(s, n, "%.*f %c%s%s", x < 9.95 ? 2 : x < 99.5 ? 1 : 0,
+			 x, prefix[i], bytes ? "" : " ", unit);
+}
+
+static int
+put_line(char *s, size_t n)
+{
+	double done = (double)atomic_load(&pg.done), total = (double)pg.total;
+	double t = now_s() - pg.start, rate = t > 0 ? done / t : 0;
+	char a[40], b[40], left[40] = "";
+	long sec;
+
+	put_amount(a, sizeof a, done, pg.unit);
+	put_amount(b, sizeof b, rate, pg.unit);
+	if (total < done || total <= 0)
+		return snprintf(s, n, "%s: %s, %s/s, %.0f s", pg.what, a, b, t);
+	if (rate > 0) {
+		sec = (long)((total - done) / rate + 0.5);
+		snprintf(left, sizeof left, ", %ld:%02ld:%02ld left",
+			 sec / 3600, sec / 60 % 60, sec % 60);
+	}
+	return snprintf(s, n, "%s: %s (%.0f %%), %s/s%s", pg.what, a,
+			100 * done / total, b, left);
+}
+
+static void
+put_err(const char *s, size_t n)
+{
+	while (write(STDERR_FILENO, s, n) < 0 && errno == EINTR)
+		;
+}
+
+static void
+erase_locked(void)
+{
+	if (pg.shown)
+		put_err("\r\033[K", 4);
+	pg.shown = 0;
+}
+
+static int
+watched(void)
+{
+	return isatty(STDERR_FILENO) &&
+	       tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+/* A line for good (asked for by signal), or one that will be overwritten. */
+static void
+show(int lasting)
+{
+	char s[256] = "\r\033[K";
+	int off = lasting ? 0 : 4, n;
+
+	pthread_mutex_lock(&pg.lock);
+	if (lasting)
+		erase_locked();
+	n = off + put_line(s + off, sizeof s - 5);
+	if (lasting)
+		s[n++] = '\n';
+	put_err(s, (size_t)n);
+	pg.shown = !lasting;
+	pthread_mutex_unlock(&pg.lock);
+}
+
+static void *
+progress_thread(void *arg)
+{
+	struct timespec t;
+	double next = pg.start + 1;
+
+	(void)arg;
+	while (!atomic_load(&pg.stop)) {
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_nsec += 250 * 1000 * 1000;
+		t.tv_sec += t.tv_nsec / 1000000000;
+		t.tv_nsec %= 1000000000;
+		sem_timedwait(&pg.wake, &t);
+		if (atomic_exchange(&pg.asked, 0))
+			show(1);
+		if (now_s() < next || atomic_load(&pg.stop) || !watched())
+			continue;
+		show(0);
+		next = now_s() + 0.5;
+	}
+	return NULL;
+}
+
+static void
+on_usr1(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	atomic_store(&pg.asked, 1);
+	sem_post(&pg.wake);
+	errno = saved;
+}
+
+static void
+catch_usr1(void)
+{
+	struct sigaction sa, old;
+
+	if (pg.no_usr1 || sigaction(SIGUSR1, NULL, &old) < 0 ||
+	    old.sa_handler == SIG_IGN)
+		return;
+	memset(&sa, 0, sizeof sa);
+	sa.sa_handler = on_usr1;
+	sa.sa_flags = SA_RESTART;
+	sigaction(SIGUSR1, &sa, NULL);
+}
+
+void
+progress_start(const char *what, const char *unit, uint64_t total)
+{
+	sigset_t all, old;
+
+	progress_stop();
+	pg.what = what;
+	pg.unit = unit;
+	pg.total = total;
+	pg.start = now_s();
+	atomic_store(&pg.done, 0);
+	atomic_store(&pg.stop, 0);
+	if (sem_init(&pg.wake, 0, 0) < 0)
+		return;
+	/* Signals are for the threads that work. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pg.running = !pthread_create(&pg.thread, NULL, progress_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (pg.running)
+		catch_usr1();
+}
+
+void
+progress_set(uint64_t done)
+{
+	atomic_store_explicit(&pg.done, done, memory_order_relaxed);
+}
+
+void
+progress_add(uint64_t n)
+{
+	atomic_fetch_add_explicit(&pg.done, n, memory_order_relaxed);
+}
+
+void
+progress_stop(void)
+{
+	if (!pg.running)
+		return;
+	atomic_store(&pg.stop, 1);
+	sem_post(&pg.wake);
+	pthread_join(pg.thread, NULL);
+	pg.running = 0;
+	progress_erase();
+}
+
+void
+progress_usr1(int on)
+{
+	pg.no_usr1 = !on;
+}
+
+void
+progress_erase(void)
+{
+	if (!pg.running && !pg.shown)
+		return;
+	pthread_mutex_lock(&pg.lock);
+	erase_locked();
+	pthread_mutex_unlock(&pg.lock);
+}
