@@ -1,0 +1,58 @@
+/*
+ * kernels.c - open a table by name; where device memory comes from
+ *
+ * The tables of this build are named here and nowhere else.  Memory of the
+ * host tables is plain memory; large blocks ask for huge pages, because the
+ * products walk over megabytes and would otherwise miss the TLB.
+ */
+#include "kernels/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/mem.h"
+#include "kernels/ref/ref.h"
+
+enum { HUGE_PAGE = 2 << 20 };
+
+static void *
+host_get(void *ctx, size_t bytes)
+{
+	void *p;
+
+	(void)ctx;
+	if (bytes < 2 * HUGE_PAGE)
+		return xaligned(bytes ? bytes : 1);
+	if (posix_memalign(&p, HUGE_PAGE, bytes) != 0)
+		return xaligned(bytes);		/* ends the program */
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+static void
+host_put(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+struct kernels *
+kernels_open(const char *name, int threads, struct err *e)
+{
+	struct kernels *k = NULL;
+
+	if (threads < 1) {
+		err_set(e, "kernels: %d threads: at least 1 is needed", threads);
+		return NULL;
+	}
+	if (strcmp(name, "ref") == 0)
+		k = ref_open();
+	else
+		err_set(e, "kernels: no table '%s': ref, cpu or cpu:ISA", name);
+	if (!k)
+		return NULL;
+	k->mem_get = host_get;
+	k->mem_put = host_put;
+	return k;
+}

@@ -1,0 +1,36 @@
+/*
+ * ref.h - the definition of every kernel, to be read beside kernels.h
+ *
+ * Plain loops over doubles; a value is rounded once, where it is stored.
+ * Nothing here is fast and nothing here is clever: when ref and another
+ * table differ, read ref.  One thread, everything done when a call returns.
+ */
+#ifndef ASSAY_REF_H
+#define ASSAY_REF_H
+
+#include "kernels/kernels.h"
+
+struct kernels *ref_open(void);		/* never NULL */
+
+#define X(op) void ref_##op(struct kernels *k, const struct k_##op *a);
+KERNEL_OPS(X)
+#undef X
+
+/* Element i of an array of type dt. */
+static inline double
+ref_get(const void *p, enum kdtype dt, int64_t i)
+{
+	return dt == K_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
+			    : ((const float *)p)[i];
+}
+
+static inline void
+ref_set(void *p, enum kdtype dt, int64_t i, double x)
+{
+	if (dt == K_BF16)
+		((uint16_t *)p)[i] = bf16_from_f32((float)x);
+	else
+		((float *)p)[i] = (float)x;
+}
+
+#endif
