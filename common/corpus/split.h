@@ -18,27 +18,37 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/*
+ * What becomes of a match and of what lies between two, as in tokenizers'
+ * Split.  SPLIT_REMOVED is refused: nothing of a document may be lost.
+ * SPLIT_INVERT is or-ed to it: matches and gaps change places.
+ */
 enum split_behavior { SPLIT_ISOLATED, SPLIT_REMOVED, SPLIT_MERGED_WITH_PREVIOUS,
-	SPLIT_MERGED_WITH_NEXT, SPLIT_CONTIGUOUS };
+	SPLIT_MERGED_WITH_NEXT, SPLIT_CONTIGUOUS, SPLIT_INVERT = 8 };
 
 struct split;	/* immutable; shared by threads */
 
 /*
  * name: gpt2, cl100k, o200k, qwen2, none, or a regular expression.  Patterns
  * that are one of the known ones (in any published spelling with the same
- * pieces) use its scanner.
+ * pieces) use its scanner.  n 0 is none: a text is one piece.  behavior NULL:
+ * all isolated.  NULL: error (the pattern asks for what is not done).
  */
 struct split *split_new(const char *const *names, const int *behavior,
 			size_t n, struct err *e);
 void split_free(struct split *s);
 
-/* The pattern to write into tokenizer.json for a name (or the name itself). */
+/* The pattern to write into tokenizer.json for a name (or the name itself);
+ * NULL for none. */
 const char *split_pattern(const char *name);
+
+/* The name of the scanner a pattern (or name) is cut by, "regex" if none. */
+const char *split_name(const char *pattern);
 
 /*
  * Cut text[*pos..n): writes the ends (offsets in text, exclusive) of the next
  * pieces, at most max, and moves *pos behind the last one.  Returns how many;
- * 0 when *pos == n.  n < 4 GiB.  scratch is one a thread (split_scratch_new);
+ * 0 when *pos == n.  n < 4 GiB; max >= 64.  scratch is one a thread (split_scratch_new);
  * a call sequence over one text must use one scratch and start at *pos 0.
  */
 struct split_scratch;
