@@ -8,7 +8,7 @@
 #include "base/spool.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,20 +70,31 @@ spool_flush(struct spool *s, struct err *e)
 	return 0;
 }
 
+/* Without a name from the start, where the file system can do that. */
+static int
+unnamed_file(const char *dir)
+{
+	struct buf path = {0};
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	buf_printf(&path, "%s/assay-XXXXXX%c", dir, 0);
+	fd = mkostemp(path.p, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path.p);
+	buf_clear(&path);
+	return fd;
+}
+
 static int
 spool_to_disk(struct spool *s, struct err *e)
 {
-	char *path = xmalloc(strlen(s->dir) + 32);
-
-	sprintf(path, "%s/assay-XXXXXX", s->dir);
-	s->fd = mkstemp(path);
+	s->fd = unnamed_file(s->dir);
 	if (s->fd < 0)
-		err_sys(e, errno, "%s: cannot make a temporary file "
-			"(TMPDIR names another folder)", s->dir);
-	else
-		unlink(path);
-	free(path);
-	if (s->fd < 0 || spool_flush(s, e))
+		return err_sys(e, errno, "%s: cannot make a temporary file "
+			       "(TMPDIR names another folder)", s->dir);
+	if (spool_flush(s, e))
 		return -1;
 	buf_clear(&s->buf);
 	return 0;
