@@ -138,8 +138,8 @@ put_help(struct buf *b, const struct args *a)
 		buf_puts(b, "\nOptions:\n");
 	put_table(b, a->table, a->n);
 	put_table(b, args_own, args_nown);
-	buf_puts(b, "\nN takes k M G (powers of 1000) and Ki Mi Gi (of 1024). "
-		 "No FILE, or -, is stdin.\n");
+	buf_puts(b, "\nN takes k M G (powers of 1000) and Ki Mi Gi (of 1024)."
+		 "\n");
 	buf_printf(b, "The manual: man %s\n", a->name);
 }
 

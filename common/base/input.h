@@ -40,11 +40,11 @@ struct chunk {
 	size_t file;		/* index into paths */
 	uint64_t line;		/* number of the first line, from 1 */
 	uint64_t offset;	/* of p[0] in the decompressed file */
-	int borrowed;		/* private to input.c */
 };
 
 /*
- * Fill c with about want bytes (more when one line is longer).
+ * Fill c with about want bytes (more when one line is longer; a line past
+ * 4 GiB is an error).  Memory: want, or twice the longest line.
  * Returns 1, 0 at the end of the last file, -1 on error.
  */
 int input_chunk(struct input *in, struct chunk *c, size_t want, struct err *e);
@@ -53,13 +53,17 @@ void chunk_clear(struct chunk *c);
 /*
  * Plain bytes for binary streams (shards): reads up to n bytes of the
  * current file; 0 at its end, where input_next() moves on (1: there is a
- * next file, 0: no).  Do not mix with input_chunk().
+ * next file, 0: no).  bzip2, xz and UTF-16 are not looked for: their magic
+ * may be data.  Do not mix with input_chunk().
  */
 ptrdiff_t input_read(struct input *in, void *p, size_t n, struct err *e);
 int input_next(struct input *in, struct err *e);
 const char *input_name(const struct input *in);
 
-/* For progress: bytes of file consumed, and their total (0: unknown, a pipe). */
+/*
+ * For progress: bytes of file consumed (any thread may ask), and their total
+ * (0: unknown, a pipe).
+ */
 uint64_t input_done(const struct input *in);
 uint64_t input_total(const struct input *in);
 

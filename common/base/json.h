@@ -17,10 +17,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum json_type {
 	JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING,
 	JSON_ARRAY, JSON_OBJECT
@@ -99,7 +95,4 @@ void json_put_real(struct buf *b, double x);	/* shortest that reads back;
 void json_put_int(struct buf *b, int64_t x);
 void json_put_uint(struct buf *b, uint64_t x);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

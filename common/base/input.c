@@ -1,0 +1,318 @@
+/*
+ * input.c - several files as one stream of lines or bytes
+ *
+ * A chunk is filled by source_read() up to about the size wanted and cut
+ * behind its last line end.  What is left, part of one line, waits in `tail`
+ * and opens the next chunk: the only bytes that are copied.  A chunk without
+ * a line end grows until there is one, so a line may be as long as memory
+ * allows, up to LINE_MAX_BYTES.
+ *
+ * All operands are looked at when the stream is opened: a misspelt last file
+ * is reported at once, not after hours.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/input.h"
+#include "base/mem.h"
+#include "base/source.h"
+
+#define LINE_MAX_BYTES (((size_t)4 << 30) - 4096)
+
+struct input {
+	const char *const *paths;
+	size_t npaths, cur;	/* cur: file that is open or comes next */
+	struct source *src;
+	struct err early;	/* an operand that cannot be read */
+	struct buf tail;
+	uint64_t line, offset;	/* of the tail */
+	int at_end;		/* the file is read, tail is empty */
+	_Atomic uint64_t done;
+	uint64_t total;
+};
+
+static const char *const only_stdin[] = { "-" };
+
+static void
+input_look(struct input *in, const char *path, int *known)
+{
+	struct stat st;
+	int is_stdin = !strcmp(path, "-");
+
+	if (is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) {
+		err_sys(&in->early, errno, "%s", source_label(path));
+		return;
+	}
+	if (S_ISDIR(st.st_mode))
+		err_sys(&in->early, EISDIR, "%s", source_label(path));
+	else if (!is_stdin && access(path, R_OK))
+		err_sys(&in->early, errno, "%s", path);
+	if (S_ISREG(st.st_mode))
+		in->total += (uint64_t)st.st_size;
+	else
+		*known = 0;
+}
+
+struct input *
+input_open(const char *const *paths, size_t n)
+{
+	struct input *in = xcalloc(1, sizeof *in);
+	int known = 1;
+
+	in->paths = n ? paths : only_stdin;
+	in->npaths = n ? n : 1;
+	for (size_t i = 0; i < in->npaths; i++)
+		input_look(in, in->paths[i], &known);
+	if (!known)
+		in->total = 0;
+	return in;
+}
+
+void
+input_close(struct input *in)
+{
+	if (!in)
+		return;
+	source_close(in->src);
+	buf_clear(&in->tail);
+	free(in);
+}
+
+/* Open the current file if there is one: 1, 0 none is left, -1 error. */
+static int
+input_have(struct input *in, struct err *e)
+{
+	if (in->early.set)
+		return err_set(e, "%s", in->early.msg);
+	if (in->src)
+		return 1;
+	if (in->cur == in->npaths)
+		return 0;
+	in->src = source_open(in->paths[in->cur], &in->done, e);
+	if (!in->src)
+		return -1;
+	in->line = 1;
+	in->offset = 0;
+	in->at_end = 0;
+	return 1;
+}
+
+static void
+input_done_with(struct input *in)
+{
+	source_close(in->src);
+	in->src = NULL;
+	in->cur++;
+}
+
+static void
+chunk_grow(struct chunk *c, size_t size)
+{
+	if (size + INPUT_PADDING <= c->cap)
+		return;
+	c->cap = size + INPUT_PADDING;
+	c->p = xrealloc(c->p, c->cap);
+}
+
+void
+chunk_clear(struct chunk *c)
+{
+	free(c->p);
+	*c = (struct chunk){0};
+}
+
+/* Read until c holds size bytes or the file ends. */
+static int
+chunk_fill(struct input *in, struct chunk *c, size_t size, struct err *e)
+{
+	ptrdiff_t k;
+
+	chunk_grow(c, size);
+	while (c->n < size) {
+		k = source_read(in->src, c->p + c->n, size - c->n, e);
+		if (k < 0)
+			return -1;
+		if (k == 0) {
+			in->at_end = 1;
+			return 0;
+		}
+		c->n += (size_t)k;
+	}
+	return 0;
+}
+
+/* The byte counter is emptied before it can overflow: vectorizes well. */
+static uint64_t
+count_lines(const char *p, size_t n)
+{
+	uint64_t sum = 0;
+	size_t i = 0;
+
+	while (i < n) {
+		size_t end = n - i < 4080 ? n : i + 4080;
+		uint8_t lane[16] = {0};
+
+		for (; i + 16 <= end; i += 16)
+			for (int k = 0; k < 16; k++)
+				lane[k] += p[i + (size_t)k] == '\n';
+		for (; i < end; i++)
+			sum += p[i] == '\n';
+		for (int k = 0; k < 16; k++)
+			sum += lane[k];
+	}
+	return sum;
+}
+
+/* The first block of a file: refuse what is no text, skip the BOM. */
+static int
+input_first_block(struct input *in, struct chunk *c, size_t size,
+		  struct err *e)
+{
+	if (source_must_be_text(in->src, e) < 0 ||
+	    chunk_fill(in, c, size, e) < 0)
+		return -1;
+	if (c->n >= 3 && !memcmp(c->p, "\xef\xbb\xbf", 3)) {
+		c->n -= 3;
+		memmove(c->p, c->p + 3, c->n);
+		in->offset = 3;
+	}
+	return 0;
+}
+
+/* Cut behind the last line end at or behind `from`; 0 if there is none. */
+static int
+chunk_cut(struct input *in, struct chunk *c, size_t from)
+{
+	const char *lf;
+
+	if (in->at_end)
+		return 1;
+	lf = memrchr(c->p + from, '\n', c->n - from);
+	if (!lf)
+		return 0;
+	buf_put(&in->tail, lf + 1, (size_t)(c->p + c->n - lf - 1));
+	c->n = (size_t)(lf + 1 - c->p);
+	return 1;
+}
+
+/* Whole lines of the current file into c; c->n is 0 at its end. */
+static int
+input_block(struct input *in, struct chunk *c, size_t want, struct err *e)
+{
+	size_t size, from = 0;
+
+	c->n = in->tail.n;
+	size = want > 2 * c->n ? want : 2 * c->n;
+	chunk_grow(c, size);
+	if (c->n)
+		memcpy(c->p, in->tail.p, c->n);
+	buf_reset(&in->tail);
+	if (in->at_end)
+		return 0;
+	if (in->offset == 0 && c->n == 0 &&
+	    input_first_block(in, c, size < 4 ? 4 : size, e) < 0)
+		return -1;
+	for (;;) {
+		if (chunk_fill(in, c, size, e) < 0)
+			return -1;
+		if (chunk_cut(in, c, from))
+			return 0;
+		from = c->n;
+		if (c->n >= LINE_MAX_BYTES)
+			return err_set(e, "%s:%llu: line longer than 4 GiB",
+				       input_name(in),
+				       (unsigned long long)in->line);
+		size = 2 * size < LINE_MAX_BYTES ? 2 * size : LINE_MAX_BYTES;
+	}
+}
+
+int
+input_chunk(struct input *in, struct chunk *c, size_t want, struct err *e)
+{
+	int have;
+
+	while ((have = input_have(in, e)) > 0) {
+		c->name = input_name(in);
+		c->file = in->cur;
+		c->line = in->line;
+		if (input_block(in, c, want, e) < 0)
+			return -1;
+		if (!c->n) {
+			input_done_with(in);
+			continue;
+		}
+		c->offset = in->offset;
+		in->offset += c->n;
+		in->line += count_lines(c->p, c->n);
+		memset(c->p + c->n, 0, INPUT_PADDING);
+		return 1;
+	}
+	return have;
+}
+
+ptrdiff_t
+input_read(struct input *in, void *p, size_t n, struct err *e)
+{
+	int have = input_have(in, e);
+
+	return have <= 0 ? have : source_read(in->src, p, n, e);
+}
+
+int
+input_next(struct input *in, struct err *e)
+{
+	if (in->src)
+		input_done_with(in);
+	else if (in->cur < in->npaths)
+		in->cur++;
+	return input_have(in, e);
+}
+
+const char *
+input_name(const struct input *in)
+{
+	size_t i = in->cur < in->npaths ? in->cur : in->npaths - 1;
+
+	return source_label(in->paths[i]);
+}
+
+uint64_t
+input_done(const struct input *in)
+{
+	return atomic_load_explicit(&in->done, memory_order_relaxed);
+}
+
+uint64_t
+input_total(const struct input *in)
+{
+	return in->total;
+}
+
+int
+input_slurp(const char *path, char **p, size_t *n, struct err *e)
+{
+	_Atomic uint64_t done = 0;
+	struct source *s = source_open(path, &done, e);
+	struct buf b = {0};
+	ptrdiff_t k = s ? 1 : -1;
+
+	while (k > 0) {
+		size_t room = b.n < 1 << 16 ? 1 << 16 : b.n;
+
+		k = source_read(s, buf_reserve(&b, room), room, e);
+		b.n += k > 0 ? (size_t)k : 0;
+	}
+	source_close(s);
+	if (k < 0) {
+		buf_clear(&b);
+		return -1;
+	}
+	memset(buf_reserve(&b, INPUT_PADDING), 0, INPUT_PADDING);
+	*p = b.p;
+	*n = b.n;
+	return 0;
+}

@@ -1,0 +1,444 @@
+/*
+ * json.cc - JSON in, by simdjson's tree parser
+ *
+ * The one C++ file: nothing of the library shows in json.h.  Each line is
+ * parsed whole into the parser's tape (structure and UTF-8 are checked by
+ * that), then the members of the object are gone through once.
+ *
+ * A text with a surrogate escape is copied, the lone ones are written over
+ * with \ufffd, which has the same length, and the copy is parsed: versions of
+ * the library differ in what they do with them.  Where the text of a value
+ * is asked for and not its value, json_scan.c finds it in the line.
+ *
+ * Works with simdjson 3.0 (Debian 12) and later.  Exceptions are not used;
+ * out of memory ends the program like everywhere else.
+ */
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <simdjson.h>
+
+extern "C" {
+#include "base/input.h"
+#include "base/json.h"
+#include "base/json_scan.h"
+#include "base/mem.h"
+}
+
+namespace dom = simdjson::dom;
+
+static_assert((int)INPUT_PADDING >= (int)simdjson::SIMDJSON_PADDING,
+	      "the padding that json_read() asks for is too small");
+
+/* Room for the digits of one picked integer. */
+struct digits {
+	char s[24];
+};
+
+struct json_reader {
+	dom::parser parser;
+	size_t capacity;
+	dom::element root;
+	const char *line;	/* the last one read */
+	size_t n;
+	struct buf fixed;	/* the copy with surrogates replaced */
+	uint64_t nfixed;
+	struct digits *digits;
+	size_t ndigits;
+};
+
+static struct span
+span_of(std::string_view s)
+{
+	return { s.data(), s.size() };
+}
+
+/* "where: " is left out where where is NULL. */
+static int
+fault_at(struct err *e, const char *where, size_t at, const char *what)
+{
+	if (where)
+		return err_set(e, "%s: byte %zu: %s", where, at + 1, what);
+	return err_set(e, "byte %zu: %s", at + 1, what);
+}
+
+static int
+parse_fault(struct err *e, const char *where, const char *p, size_t n,
+	    simdjson::error_code code)
+{
+	const char *what;
+	size_t at = json_scan_error(p, n, &what);
+
+	if (at == SIZE_MAX) {
+		at = 0;
+		what = simdjson::error_message(code);
+	}
+	return fault_at(e, where, at, what);
+}
+
+/* Room for a text of n bytes, in powers of two so that it seldom grows. */
+static int
+reader_room(struct json_reader *r, size_t n, const char *where, struct err *e)
+{
+	size_t cap = 1 << 16;
+
+	if (n > simdjson::SIMDJSON_MAXSIZE_BYTES - 64)
+		return fault_at(e, where, 0, "longer than 4 GiB");
+	if (n <= r->capacity)
+		return 0;
+	while (cap < n)
+		cap *= 2;
+	if (cap > simdjson::SIMDJSON_MAXSIZE_BYTES)
+		cap = simdjson::SIMDJSON_MAXSIZE_BYTES;
+	/* The library's depth counts the scalar inside the last bracket. */
+	if (r->parser.allocate(cap, JSON_DEPTH_MAX + 1) ||
+	    r->parser.doc.allocate(cap))
+		return fault_at(e, where, 0, "out of memory");
+	r->capacity = cap;
+	return 0;
+}
+
+static int
+reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
+	     struct err *e)
+{
+	const char *text = p;
+
+	r->line = p;
+	r->n = n;
+	r->nfixed = 0;
+	if (reader_room(r, n, where, e) < 0)
+		return -1;
+	if (n > 2 && json_scan_maybe_surrogate(p, n - 2)) {
+		buf_reset(&r->fixed);
+		buf_put(&r->fixed, p, n);
+		buf_reserve(&r->fixed, INPUT_PADDING);
+		memset(r->fixed.p + n, 0, INPUT_PADDING);
+		r->nfixed = json_scan_fix_surrogates(r->fixed.p, n);
+		text = r->fixed.p;
+	}
+	auto code = r->parser.parse(text, n, false).get(r->root);
+	if (code)
+		return parse_fault(e, where, p, n, code);
+	return 0;
+}
+
+struct json_reader *
+json_reader_new(void)
+{
+	void *p = xcalloc(1, sizeof(struct json_reader));
+
+	return new (p) json_reader();
+}
+
+void
+json_reader_free(struct json_reader *r)
+{
+	if (!r)
+		return;
+	buf_clear(&r->fixed);
+	free(r->digits);
+	r->~json_reader();
+	free(r);
+}
+
+static enum json_type
+type_of(dom::element v)
+{
+	switch (v.type()) {
+	case dom::element_type::ARRAY:
+		return JSON_ARRAY;
+	case dom::element_type::OBJECT:
+		return JSON_OBJECT;
+	case dom::element_type::STRING:
+		return JSON_STRING;
+	case dom::element_type::BOOL:
+		return v.get_bool().value_unsafe() ? JSON_TRUE : JSON_FALSE;
+	case dom::element_type::NULL_VALUE:
+		return JSON_NULL;
+	default:
+		return JSON_NUMBER;
+	}
+}
+
+/* The digits of an integer are its text, unless it is 0, which may be -0. */
+static int
+pick_integer(dom::element v, struct digits *d, struct span *raw)
+{
+	std::to_chars_result res { d->s, std::errc() };
+
+	if (v.type() == dom::element_type::INT64 &&
+	    v.get_int64().value_unsafe() != 0)
+		res = std::to_chars(d->s, d->s + sizeof d->s,
+				    v.get_int64().value_unsafe());
+	else if (v.type() == dom::element_type::UINT64)
+		res = std::to_chars(d->s, d->s + sizeof d->s,
+				    v.get_uint64().value_unsafe());
+	*raw = { d->s, (size_t)(res.ptr - d->s) };
+	return raw->n > 0;
+}
+
+static void
+pick_value(struct json_reader *r, dom::element v, const char *path,
+	   struct digits *d, struct json_pick *out, uint64_t *surrogates)
+{
+	struct span line = { r->line, r->n };
+
+	out->type = type_of(v);
+	if (out->type == JSON_STRING) {
+		out->str = span_of(v.get_string().value_unsafe());
+		if (r->nfixed) {
+			struct span raw = json_scan_find(line, path);
+			size_t at = (size_t)(raw.p - r->line);
+
+			*surrogates += json_scan_count_fixed(
+				r->line, r->fixed.p, at, at + raw.n);
+		}
+	} else if (!pick_integer(v, d, &out->raw)) {
+		out->raw = json_scan_find(line, path);
+	}
+}
+
+/* The member of a path: its whole name first, then its part before a dot. */
+static bool
+find_path(dom::object o, const char *path, dom::element *out)
+{
+	const char *dot = strchr(path, '.');
+	std::string_view whole(path), head;
+	bool found = false, inside = false;
+	dom::element part;
+	dom::object sub;
+
+	if (dot)
+		head = whole.substr(0, (size_t)(dot - path));
+	for (auto m : o) {
+		if (m.key == whole) {
+			*out = m.value;
+			found = true;
+		} else if (dot && m.key == head) {
+			part = m.value;
+			inside = true;
+		}
+	}
+	if (found || !inside || part.get_object().get(sub))
+		return found;
+	return find_path(sub, dot + 1, out);
+}
+
+int
+json_read(struct json_reader *r, const char *line, size_t n,
+	  const char *const *keys, size_t nkeys, struct json_pick *out,
+	  uint64_t *surrogates, struct err *e)
+{
+	dom::object o;
+	dom::element v;
+
+	*surrogates = 0;
+	if (nkeys > r->ndigits) {
+		r->digits = (struct digits *)xreallocarray(
+			r->digits, nkeys, sizeof *r->digits);
+		r->ndigits = nkeys;
+	}
+	if (reader_parse(r, line, n, NULL, e) < 0)
+		return -1;
+	if (r->root.get_object().get(o))
+		return fault_at(e, NULL, 0, "not an object");
+	for (size_t i = 0; i < nkeys; i++) {
+		out[i] = {};
+		out[i].present = find_path(o, keys[i], &v);
+		if (out[i].present)
+			pick_value(r, v, keys[i], &r->digits[i], &out[i],
+				   surrogates);
+	}
+	return 0;
+}
+
+static size_t
+key_index(const struct span *key, size_t n, struct span k)
+{
+	size_t i = 0;
+
+	while (i < n && !span_eq(key[i], k))
+		i++;
+	return i;
+}
+
+size_t
+json_members(struct json_reader *r, struct span *key, struct json_pick *val,
+	     size_t max)
+{
+	struct span line = { r->line, r->n }, k, raw;
+	struct json_walk w;
+	dom::object o;
+	size_t n = 0, i;
+
+	if (!r->line || r->root.get_object().get(o))
+		return 0;
+	json_walk_open(&w, line);
+	for (auto m : o) {
+		if (!json_walk_next(&w, &k, &raw))
+			break;
+		i = key_index(key, n, span_of(m.key));
+		if (i == max)
+			continue;
+		key[i] = span_of(m.key);
+		val[i] = {};
+		val[i].present = 1;
+		val[i].type = type_of(m.value);
+		if (val[i].type == JSON_STRING)
+			val[i].str = span_of(m.value.get_string()
+					     .value_unsafe());
+		else
+			val[i].raw = raw;
+		n += i == n;
+	}
+	return n;
+}
+
+/* --- trees --- */
+
+/* The root comes first, so that a struct json * is all that a caller holds. */
+struct tree {
+	struct json root;
+	struct json_reader *reader;	/* owns the strings */
+};
+
+static void build(struct json *j, dom::element v);
+
+static void
+build_array(struct json *j, dom::array a)
+{
+	struct json *kids;
+	size_t n = 0;
+
+	for (auto v : a) {
+		(void)v;
+		j->n++;
+	}
+	kids = (struct json *)xcalloc(j->n, sizeof *kids);
+	for (auto v : a)
+		build(&kids[n++], v);
+	j->kids = kids;
+}
+
+static void
+build_object(struct json *j, dom::object o)
+{
+	struct json *kids;
+	size_t n = 0;
+
+	for (auto m : o) {
+		(void)m;
+		j->n++;
+	}
+	kids = (struct json *)xcalloc(j->n, sizeof *kids);
+	for (auto m : o) {
+		kids[n].key = span_of(m.key);
+		build(&kids[n++], m.value);
+	}
+	j->kids = kids;
+}
+
+static void
+build_number(struct json *j, dom::element v)
+{
+	j->is_int = v.is_int64();
+	if (j->is_int)
+		j->i = v.get_int64().value_unsafe();
+	j->num = v.get_double().value_unsafe();
+}
+
+static void
+build(struct json *j, dom::element v)
+{
+	j->type = type_of(v);
+	switch (j->type) {
+	case JSON_ARRAY:
+		build_array(j, v.get_array().value_unsafe());
+		break;
+	case JSON_OBJECT:
+		build_object(j, v.get_object().value_unsafe());
+		break;
+	case JSON_STRING:
+		j->str = span_of(v.get_string().value_unsafe());
+		break;
+	case JSON_NUMBER:
+		build_number(j, v);
+		break;
+	default:
+		break;
+	}
+}
+
+struct json *
+json_parse(const char *p, size_t n, const char *where, struct err *e)
+{
+	struct buf padded = {};
+	struct tree *t;
+
+	buf_put(&padded, p, n);
+	buf_reserve(&padded, INPUT_PADDING);
+	memset(padded.p + n, 0, INPUT_PADDING);
+	t = (struct tree *)xcalloc(1, sizeof *t);
+	t->reader = json_reader_new();
+	if (reader_parse(t->reader, padded.p, n, where, e) < 0) {
+		json_free(&t->root);
+		t = NULL;
+	} else {
+		build(&t->root, t->reader->root);
+	}
+	buf_clear(&padded);
+	return t ? &t->root : NULL;
+}
+
+struct json *
+json_load(const char *path, struct err *e)
+{
+	struct json *j;
+	char *p;
+	size_t n, skip;
+
+	if (input_slurp(path, &p, &n, e) < 0)
+		return NULL;
+	skip = n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? 3 : 0;
+	j = json_parse(p + skip, n - skip, path, e);
+	free(p);
+	return j;
+}
+
+static void
+free_kids(const struct json *j)
+{
+	for (size_t i = 0; i < j->n; i++)
+		if (j->kids[i].n || j->kids[i].kids)
+			free_kids(&j->kids[i]);
+	free((void *)j->kids);
+}
+
+void
+json_free(struct json *root)
+{
+	struct tree *t = (struct tree *)root;
+
+	if (!t)
+		return;
+	free_kids(root);
+	json_reader_free(t->reader);
+	free(t);
+}
+
+void
+json_put_real(struct buf *b, double x)
+{
+	char *p = buf_reserve(b, 40);
+	std::to_chars_result res { p, std::errc() };
+
+	if (std::isfinite(x))
+		res = std::to_chars(p, p + 40, x);
+	else
+		res.ptr = (char *)memcpy(p, "null", 4) + 4;
+	b->n += (size_t)(res.ptr - p);
+}

@@ -1,0 +1,489 @@
+/*
+ * json_scan.c - what the parser does not tell
+ *
+ * The checker is a recursive descent, one level a call, at most 1,025 deep.
+ * The walker relies on a validated text: a string ends at the first quote
+ * with an even number of backslashes before it, an array or object where its
+ * brackets, strings passed over, are closed.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json_scan.h"
+#include "base/utf8.h"
+
+struct check {
+	const char *p;
+	size_t n, i;
+	const char *what;	/* the first fault; it is at i */
+	int depth;
+};
+
+static int check_value(struct check *c);
+
+static int
+check_fault(struct check *c, const char *what)
+{
+	c->what = what;
+	return -1;
+}
+
+/* The byte at i, or -1 at the end. */
+static int
+check_peek(const struct check *c)
+{
+	return c->i < c->n ? (unsigned char)c->p[c->i] : -1;
+}
+
+static void
+check_space(struct check *c)
+{
+	int b;
+
+	while ((b = check_peek(c)) == ' ' || b == '\t' || b == '\n' ||
+	       b == '\r')
+		c->i++;
+}
+
+static int
+is_hex(int b)
+{
+	return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') ||
+	       (b >= 'A' && b <= 'F');
+}
+
+static int
+check_escape(struct check *c)
+{
+	int b;
+
+	c->i++;
+	b = check_peek(c);
+	if (b < 0)
+		return check_fault(c, "the string is not closed");
+	if (!strchr("\"\\/bfnrtu", b) || !b)
+		return check_fault(c, "unknown escape");
+	c->i++;
+	for (int k = 0; b == 'u' && k < 4; k++, c->i++)
+		if (!is_hex(check_peek(c)))
+			return check_fault(c, "\\u needs four hex digits");
+	return 0;
+}
+
+static int
+check_string(struct check *c)
+{
+	int b, k;
+
+	c->i++;
+	while ((b = check_peek(c)) != '"') {
+		if (b < 0)
+			return check_fault(c, "the string is not closed");
+		if (b < 0x20)
+			return check_fault(c, "control character in a string "
+					   "(write it as an escape)");
+		if (b == '\\') {
+			if (check_escape(c) < 0)
+				return -1;
+			continue;
+		}
+		k = utf8_step(c->p + c->i, c->n - c->i);
+		if (k < 0)
+			return check_fault(c, "invalid UTF-8");
+		c->i += (size_t)k;
+	}
+	c->i++;
+	return 0;
+}
+
+static size_t
+check_digits(struct check *c)
+{
+	size_t start = c->i;
+
+	while (check_peek(c) >= '0' && check_peek(c) <= '9')
+		c->i++;
+	return c->i - start;
+}
+
+/* A number that is well formed: does a double, an int64 or a uint64 hold it? */
+static int
+number_fits(const char *p, size_t n, int is_int)
+{
+	char s[64], *end;
+
+	if (is_int && n > 20)
+		return 0;
+	if (n >= sizeof s)	/* very many digits: the library decides */
+		return 1;
+	memcpy(s, p, n);
+	s[n] = 0;
+	if (!is_int)
+		return isfinite(strtod(s, &end));
+	errno = 0;
+	if (*s == '-')
+		(void)strtoll(s, &end, 10);
+	else
+		(void)strtoull(s, &end, 10);
+	return errno == 0;
+}
+
+static int
+check_number(struct check *c)
+{
+	size_t start = c->i;
+	int is_int = 1;
+
+	if (check_peek(c) == '-')
+		c->i++;
+	if (check_peek(c) == '0')
+		c->i++;
+	else if (!check_digits(c))
+		return check_fault(c, "a digit is missing in a number");
+	if (check_peek(c) == '.') {
+		is_int = 0;
+		c->i++;
+		if (!check_digits(c))
+			return check_fault(c, "a digit is missing in a number");
+	}
+	if ((check_peek(c) | 32) == 'e') {
+		is_int = 0;
+		c->i++;
+		if (check_peek(c) == '+' || check_peek(c) == '-')
+			c->i++;
+		if (!check_digits(c))
+			return check_fault(c, "a digit is missing in a number");
+	}
+	if (number_fits(c->p + start, c->i - start, is_int))
+		return 0;
+	c->i = start;
+	return check_fault(c, "number out of range");
+}
+
+static int
+check_word(struct check *c, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (c->n - c->i < n || memcmp(c->p + c->i, word, n))
+		return check_fault(c, "no JSON value");
+	c->i += n;
+	return 0;
+}
+
+static int
+check_member(struct check *c)
+{
+	if (check_peek(c) != '"')
+		return check_fault(c, "a key in quotes is missing");
+	if (check_string(c) < 0)
+		return -1;
+	check_space(c);
+	if (check_peek(c) != ':')
+		return check_fault(c, "':' is missing behind a key");
+	c->i++;
+	return check_value(c);
+}
+
+static int
+check_list(struct check *c, char close)
+{
+	if (++c->depth > JSON_DEPTH_MAX)
+		return check_fault(c, "nested past 1,024 levels");
+	c->i++;
+	check_space(c);
+	if (check_peek(c) == close)
+		goto closed;
+	for (;;) {
+		check_space(c);
+		if ((close == '}' ? check_member(c) : check_value(c)) < 0)
+			return -1;
+		check_space(c);
+		if (check_peek(c) == close)
+			break;
+		if (check_peek(c) != ',')
+			return check_fault(c, c->i == c->n
+					   ? "the text ends too early"
+					   : close == '}'
+					   ? "',' or '}' is missing"
+					   : "',' or ']' is missing");
+		c->i++;
+	}
+closed:
+	c->i++;
+	c->depth--;
+	return 0;
+}
+
+static int
+check_value(struct check *c)
+{
+	int b;
+
+	check_space(c);
+	b = check_peek(c);
+	switch (b) {
+	case '{':
+		return check_list(c, '}');
+	case '[':
+		return check_list(c, ']');
+	case '"':
+		return check_string(c);
+	case 't':
+		return check_word(c, "true");
+	case 'f':
+		return check_word(c, "false");
+	case 'n':
+		return check_word(c, "null");
+	case -1:
+		return check_fault(c, "the text ends too early");
+	default:
+		if (b == '-' || (b >= '0' && b <= '9'))
+			return check_number(c);
+		return check_fault(c, "no JSON value");
+	}
+}
+
+size_t
+json_scan_error(const char *p, size_t n, const char **what)
+{
+	struct check c = { p, n, 0, NULL, 0 };
+
+	if (check_value(&c) == 0) {
+		check_space(&c);
+		if (c.i < n)
+			check_fault(&c, "something stands behind the value");
+	}
+	*what = c.what;
+	return c.what ? c.i : SIZE_MAX;
+}
+
+int
+json_scan_maybe_surrogate(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		size_t end = n - i < 4096 ? n : i + 4096;
+		unsigned char hit = 0;
+
+		for (; i < end; i++)	/* vectorized: no branch inside */
+			hit |= (unsigned char)((p[i] == '\\') &
+					       (p[i + 1] == 'u') &
+					       ((p[i + 2] | 32) == 'd'));
+		if (hit)
+			return 1;
+	}
+	return 0;
+}
+
+/* The code unit of an escape at p, or -1: none stands there. */
+static int
+escaped_unit(const char *p, const char *end)
+{
+	int v = 0;
+
+	if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+		return -1;
+	for (int i = 2; i < 6; i++) {
+		if (!is_hex((unsigned char)p[i]))
+			return -1;
+		v = v * 16 + (p[i] <= '9' ? p[i] - '0' : (p[i] | 32) - 'a' + 10);
+	}
+	return v;
+}
+
+uint64_t
+json_scan_fix_surrogates(char *p, size_t n)
+{
+	char *end = p + n;
+	uint64_t fixed = 0;
+	int v, w;
+
+	while ((p = memchr(p, '\\', (size_t)(end - p)))) {
+		v = escaped_unit(p, end);
+		if (v < 0) {	/* another escape, or a broken text */
+			p += end - p < 2 ? 1 : 2;
+			continue;
+		}
+		w = v >= 0xd800 && v < 0xdc00 ? escaped_unit(p + 6, end) : -1;
+		if (w >= 0xdc00 && w < 0xe000) {
+			p += 12;
+			continue;
+		}
+		if (v >= 0xd800 && v < 0xe000) {
+			memcpy(p + 2, "fffd", 4);
+			fixed++;
+		}
+		p += 6;
+	}
+	return fixed;
+}
+
+uint64_t
+json_scan_count_fixed(const char *old, const char *fixed, size_t from,
+		      size_t to)
+{
+	uint64_t n = 0;
+
+	for (size_t i = from; i < to; i++)	/* 'd' became 'f' behind \u */
+		n += i >= 2 && old[i] != fixed[i] && old[i - 1] == 'u' &&
+		     fixed[i] == 'f' && (old[i] | 32) == 'd' &&
+		     old[i - 2] == '\\';
+	return n;
+}
+
+static const char *
+skip_string(const char *p, const char *end)
+{
+	const char *q = p + 1, *b;
+
+	while ((q = memchr(q, '"', (size_t)(end - q)))) {
+		for (b = q; b[-1] == '\\'; b--)
+			;
+		q++;
+		if ((q - 1 - b) % 2 == 0)
+			return q;
+	}
+	return end;
+}
+
+static const char *
+skip_list(const char *p, const char *end)
+{
+	size_t depth = 0;
+
+	while (p < end) {
+		if (*p == '"') {
+			p = skip_string(p, end);
+			continue;
+		}
+		if (*p == '{' || *p == '[')
+			depth++;
+		else if (*p == '}' || *p == ']')
+			depth--;
+		p++;
+		if (!depth)
+			break;
+	}
+	return p;
+}
+
+static const char *
+skip_space(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' ||
+			   *p == '\r'))
+		p++;
+	return p;
+}
+
+static const char *
+skip_value(const char *p, const char *end)
+{
+	if (*p == '"')
+		return skip_string(p, end);
+	if (*p == '{' || *p == '[')
+		return skip_list(p, end);
+	while (p < end && !strchr(" \t\r\n,}]", *p))
+		p++;
+	return p;
+}
+
+void
+json_walk_open(struct json_walk *w, struct span object)
+{
+	w->end = object.p + object.n;
+	w->p = skip_space(object.p, w->end);
+	if (w->p < w->end)
+		w->p++;		/* the brace */
+}
+
+int
+json_walk_next(struct json_walk *w, struct span *key, struct span *val)
+{
+	const char *p = skip_space(w->p, w->end), *q;
+
+	if (p < w->end && *p == ',')
+		p = skip_space(p + 1, w->end);
+	if (p >= w->end || *p != '"')
+		return 0;
+	q = skip_string(p, w->end);
+	*key = (struct span){ p + 1, (size_t)(q - p) - 2 };
+	p = skip_space(q, w->end);
+	p = skip_space(p + 1, w->end);	/* the colon */
+	if (p >= w->end)
+		return 0;
+	q = skip_value(p, w->end);
+	*val = (struct span){ p, (size_t)(q - p) };
+	w->p = q;
+	return 1;
+}
+
+/* One character of a raw string into c[0..4); returns where it ends. */
+static const char *
+unescape(const char *p, const char *end, char *c, int *n)
+{
+	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	const char *f;
+	int v, w;
+
+	*n = 1;
+	*c = *p;
+	if (*p != '\\' || end - p < 2)
+		return p + 1;
+	v = escaped_unit(p, end);
+	if (v < 0) {
+		f = strchr(from, p[1]);
+		*c = f && *f ? to[f - from] : p[1];
+		return p + 2;
+	}
+	p += 6;
+	w = v >= 0xd800 && v < 0xdc00 ? escaped_unit(p, end) : -1;
+	if (w >= 0xdc00 && w < 0xe000) {
+		v = 0x10000 + ((v & 0x3ff) << 10 | (w & 0x3ff));
+		p += 6;
+	} else if (v >= 0xd800 && v < 0xe000) {
+		v = 0xfffd;
+	}
+	*n = utf8_put(c, (unsigned)v);
+	return p;
+}
+
+int
+json_key_eq(struct span raw, const char *key, size_t n)
+{
+	const char *p = raw.p, *end = raw.p + raw.n;
+	size_t i = 0;
+	char c[4];
+	int k;
+
+	if (!memchr(raw.p, '\\', raw.n))
+		return raw.n == n && !memcmp(raw.p, key, n);
+	while (p < end) {
+		p = unescape(p, end, c, &k);
+		if (n - i < (size_t)k || memcmp(key + i, c, (size_t)k))
+			return 0;
+		i += (size_t)k;
+	}
+	return i == n;
+}
+
+struct span
+json_scan_find(struct span object, const char *path)
+{
+	struct span key, val, whole = {0}, part = {0};
+	const char *dot = strchr(path, '.');
+	size_t n = strlen(path);
+	struct json_walk w;
+
+	json_walk_open(&w, object);
+	while (json_walk_next(&w, &key, &val)) {
+		if (json_key_eq(key, path, n))
+			whole = val;
+		else if (dot && json_key_eq(key, path, (size_t)(dot - path)))
+			part = val;
+	}
+	if (whole.p || !part.p || *part.p != '{')
+		return whole;
+	return json_scan_find(part, dot + 1);
+}

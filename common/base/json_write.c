@@ -1,0 +1,163 @@
+/*
+ * json_write.c - JSON out, and typed members of a tree
+ *
+ * Strings are copied in runs that need no escape.  What is no UTF-8 becomes
+ * U+FFFD, so that what we write is always JSON.
+ */
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+/* Bytes at p[0..n) that can be copied as they are. */
+static size_t
+plain_run(const char *p, size_t n)
+{
+	size_t i = 0;
+	int k;
+
+	while (i < n) {
+		unsigned char c = (unsigned char)p[i];
+
+		if (c < 0x20 || c == '"' || c == '\\')
+			break;
+		k = c < 0x80 ? 1 : utf8_step(p + i, n - i);
+		if (k < 0)
+			break;
+		i += (size_t)k;
+	}
+	return i;
+}
+
+/* The first byte of p[0..n) in its escaped form; returns the bytes read. */
+static size_t
+put_escape(struct buf *b, const char *p, size_t n)
+{
+	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+	unsigned char c = (unsigned char)*p;
+	const char *f = c ? strchr(from, c) : NULL;
+
+	if (c >= 0x80) {
+		buf_puts(b, "\xef\xbf\xbd");
+		return (size_t)-utf8_step(p, n);
+	}
+	if (f)
+		buf_printf(b, "\\%c", to[f - from]);
+	else
+		buf_printf(b, "\\u%04x", c);
+	return 1;
+}
+
+void
+json_put_str(struct buf *b, struct span s)
+{
+	size_t i = 0, k;
+
+	buf_putc(b, '"');
+	while (i < s.n) {
+		k = plain_run(s.p + i, s.n - i);
+		buf_put(b, s.p + i, k);
+		i += k;
+		if (i < s.n)
+			i += put_escape(b, s.p + i, s.n - i);
+	}
+	buf_putc(b, '"');
+}
+
+void
+json_put_key(struct buf *b, const char *key)
+{
+	if (b->n && b->p[b->n - 1] != '{')
+		buf_putc(b, ',');
+	json_put_str(b, span_str(key));
+	buf_putc(b, ':');
+}
+
+void
+json_put_int(struct buf *b, int64_t x)
+{
+	buf_printf(b, "%lld", (long long)x);
+}
+
+void
+json_put_uint(struct buf *b, uint64_t x)
+{
+	buf_printf(b, "%llu", (unsigned long long)x);
+}
+
+/* The last member with that key. */
+static const struct json *
+json_member(const struct json *j, const char *key, size_t n)
+{
+	for (size_t i = j->n; i-- > 0;)
+		if (j->kids[i].key.n == n && !memcmp(j->kids[i].key.p, key, n))
+			return &j->kids[i];
+	return NULL;
+}
+
+const struct json *
+json_get(const struct json *j, const char *path)
+{
+	const char *dot = strchr(path, '.');
+	const struct json *k;
+
+	if (!j || j->type != JSON_OBJECT)
+		return NULL;
+	k = json_member(j, path, strlen(path));
+	if (k || !dot)
+		return k;
+	return json_get(json_member(j, path, (size_t)(dot - path)), dot + 1);
+}
+
+int
+json_get_int(const struct json *j, const char *k, int64_t *v, struct err *e)
+{
+	const struct json *m = json_get(j, k);
+
+	if (!m)
+		return 0;
+	if (m->type != JSON_NUMBER || !m->is_int)
+		return err_set(e, "%s: not an integer", k);
+	*v = m->i;
+	return 0;
+}
+
+int
+json_get_real(const struct json *j, const char *k, double *v, struct err *e)
+{
+	const struct json *m = json_get(j, k);
+
+	if (!m)
+		return 0;
+	if (m->type != JSON_NUMBER)
+		return err_set(e, "%s: not a number", k);
+	*v = m->num;
+	return 0;
+}
+
+int
+json_get_bool(const struct json *j, const char *k, int *v, struct err *e)
+{
+	const struct json *m = json_get(j, k);
+
+	if (!m)
+		return 0;
+	if (m->type != JSON_TRUE && m->type != JSON_FALSE)
+		return err_set(e, "%s: neither true nor false", k);
+	*v = m->type == JSON_TRUE;
+	return 0;
+}
+
+int
+json_get_str(const struct json *j, const char *k, struct span *v,
+	     struct err *e)
+{
+	const struct json *m = json_get(j, k);
+
+	if (!m)
+		return 0;
+	if (m->type != JSON_STRING)
+		return err_set(e, "%s: not a string", k);
+	*v = m->str;
+	return 0;
+}

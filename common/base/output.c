@@ -1,0 +1,408 @@
+/*
+ * output.c - outputs that appear whole or not at all
+ *
+ * A target that is a regular file, or does not exist, is written as
+ * ".NAME.PID-N.tmp" in the folder where it (not a link to it) lies.  The
+ * names of all such files stand in a list whose nodes are never freed, only
+ * reused: the clean-up that die() and signal handlers run can walk it at any
+ * moment.  A node is marked live after its name is complete and before the
+ * file is made, and unmarked after the rename.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+#include "base/mem.h"
+#include "base/output.h"
+
+enum { OUT_SIZE = 256 << 10, MAX_LINKS = 40, ZSTD_LEVEL = 3 };
+
+struct temp {
+	struct temp *next;
+	atomic_int live;
+	char path[PATH_MAX];
+};
+
+struct output {
+	int fd;
+	const char *label;	/* in messages */
+	char *path;		/* as given, or NULL: stdout */
+	char *target;		/* links followed; NULL: written in place */
+	struct temp *temp;	/* goes with target */
+	char *buf;
+	size_t n;		/* bytes waiting in buf */
+	uint64_t bytes;
+	ZSTD_CCtx *zstd;
+};
+
+static struct temp *_Atomic temps;
+static pthread_mutex_t temps_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t temps_made;
+
+/* Runs in signal handlers. */
+static void
+temps_remove(void)
+{
+	for (struct temp *t = atomic_load(&temps); t; t = t->next)
+		if (atomic_load(&t->live))
+			unlink(t->path);
+}
+
+/* A node nobody uses, with its number; lock held. */
+static struct temp *
+temp_get(void)
+{
+	struct temp *t;
+
+	for (t = atomic_load(&temps); t; t = t->next)
+		if (!t->path[0])
+			return t;
+	t = xcalloc(1, sizeof *t);
+	t->next = atomic_load(&temps);
+	atomic_store(&temps, t);
+	return t;
+}
+
+static void
+temp_put(struct temp *t)
+{
+	atomic_store(&t->live, 0);
+	pthread_mutex_lock(&temps_lock);
+	t->path[0] = 0;
+	pthread_mutex_unlock(&temps_lock);
+}
+
+/* Name a temporary file beside target. */
+static struct temp *
+temp_new(const char *target, struct err *e)
+{
+	const char *slash = strrchr(target, '/');
+	const char *base = slash ? slash + 1 : target;
+	struct temp *t;
+	int n;
+
+	pthread_mutex_lock(&temps_lock);
+	t = temp_get();
+	n = snprintf(t->path, sizeof t->path, "%.*s.%.200s.%ld-%llu.tmp",
+		     (int)(base - target), target, base, (long)getpid(),
+		     (unsigned long long)temps_made++);
+	if (n >= (int)sizeof t->path)
+		t->path[0] = 0;
+	pthread_mutex_unlock(&temps_lock);
+	if (n >= (int)sizeof t->path) {
+		err_sys(e, ENAMETOOLONG, "%s", target);
+		return NULL;
+	}
+	err_at_exit(temps_remove);
+	atomic_store(&t->live, 1);
+	return t;
+}
+
+/* Follow links, also one that points at nothing yet.  NULL: error. */
+static char *
+follow_links(const char *path, struct err *e)
+{
+	char *at = xstrdup(path), to[PATH_MAX], *slash, *next;
+	ssize_t n;
+	size_t dir;
+
+	for (int i = 0; i < MAX_LINKS; i++) {
+		n = readlink(at, to, sizeof to - 1);
+		if (n < 0)
+			return at;
+		to[n] = 0;
+		slash = strrchr(at, '/');
+		dir = slash && to[0] != '/' ? (size_t)(slash - at) + 1 : 0;
+		next = xmalloc(dir + (size_t)n + 1);
+		memcpy(next, at, dir);
+		memcpy(next + dir, to, (size_t)n + 1);
+		free(at);
+		at = next;
+	}
+	free(at);
+	err_sys(e, ELOOP, "%s", path);
+	return NULL;
+}
+
+static int
+output_open_temp(struct output *o, const struct stat *old, struct err *e)
+{
+	o->temp = temp_new(o->target, e);
+	if (!o->temp)
+		return -1;
+	o->fd = open(o->temp->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+		     0666);
+	if (o->fd < 0) {
+		err_sys(e, errno, "%s", o->label);
+		temp_put(o->temp);
+		o->temp = NULL;
+		return -1;
+	}
+	/* A file that is replaced keeps its permissions. */
+	if (old && fchmod(o->fd, old->st_mode & 07777) < 0)
+		return err_sys(e, errno, "%s", o->label);
+	return 0;
+}
+
+static int
+output_open_named(struct output *o, struct err *e)
+{
+	struct stat st;
+	int there;
+
+	/* Whoever names this means the descriptor, not what it leads to. */
+	if (!strcmp(o->path, "/dev/stdout")) {
+		o->fd = STDOUT_FILENO;
+		return 0;
+	}
+	there = stat(o->path, &st) == 0;
+	if (!there && errno != ENOENT)
+		return err_sys(e, errno, "%s", o->label);
+	if (there && S_ISDIR(st.st_mode))
+		return err_sys(e, EISDIR, "%s", o->label);
+	if (there && (!S_ISREG(st.st_mode) || !strncmp(o->path, "/dev/fd/", 8))) {
+		o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
+		return o->fd < 0 ? err_sys(e, errno, "%s", o->label) : 0;
+	}
+	o->target = follow_links(o->path, e);
+	if (!o->target)
+		return -1;
+	return output_open_temp(o, there ? &st : NULL, e);
+}
+
+static int
+output_open_zstd(struct output *o, struct err *e)
+{
+	size_t n = o->path ? strlen(o->path) : 0;
+
+	if (n < 4 || strcmp(o->path + n - 4, ".zst"))
+		return 0;
+	o->zstd = ZSTD_createCCtx();
+	if (!o->zstd)
+		return err_set(e, "%s: out of memory", o->label);
+	ZSTD_CCtx_setParameter(o->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+	ZSTD_CCtx_setParameter(o->zstd, ZSTD_c_checksumFlag, 1);
+	return 0;
+}
+
+struct output *
+output_open(const char *path, struct err *e)
+{
+	struct output *o = xcalloc(1, sizeof *o);
+
+	o->fd = STDOUT_FILENO;
+	o->label = "<stdout>";
+	if (path && strcmp(path, "-")) {
+		o->path = xstrdup(path);
+		o->label = o->path;
+		o->fd = -1;
+	}
+	o->buf = xmalloc(OUT_SIZE);
+	if ((!o->path || output_open_named(o, e) == 0) &&
+	    output_open_zstd(o, e) == 0)
+		return o;
+	output_abort(o);
+	return NULL;
+}
+
+static int
+output_raw(struct output *o, const char *p, size_t n, struct err *e)
+{
+	ssize_t k;
+
+	while (n) {
+		k = write(o->fd, p, n);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return err_sys(e, errno, "%s", o->label);
+		p += k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+static int
+output_empty_buf(struct output *o, struct err *e)
+{
+	size_t n = o->n;
+
+	o->n = 0;
+	return output_raw(o, o->buf, n, e);
+}
+
+/* Compress p[0..n) through buf; with ZSTD_e_end, finish the frame. */
+static int
+output_compress(struct output *o, const void *p, size_t n,
+		ZSTD_EndDirective end, struct err *e)
+{
+	ZSTD_inBuffer in = { p, n, 0 };
+	size_t left;
+
+	do {
+		ZSTD_outBuffer out = { o->buf, OUT_SIZE, o->n };
+
+		left = ZSTD_compressStream2(o->zstd, &out, &in, end);
+		if (ZSTD_isError(left))
+			return err_set(e, "%s: zstd: %s", o->label,
+				       ZSTD_getErrorName(left));
+		o->n = out.pos;
+		if (o->n == OUT_SIZE && output_empty_buf(o, e) < 0)
+			return -1;
+	} while (end == ZSTD_e_continue ? in.pos < in.size : left > 0);
+	return 0;
+}
+
+int
+output_write(struct output *o, const void *p, size_t n, struct err *e)
+{
+	o->bytes += n;
+	if (o->zstd)
+		return n ? output_compress(o, p, n, ZSTD_e_continue, e) : 0;
+	if (n > OUT_SIZE - o->n && output_empty_buf(o, e) < 0)
+		return -1;
+	if (n >= OUT_SIZE)
+		return output_raw(o, p, n, e);
+	if (n)
+		memcpy(o->buf + o->n, p, n);
+	o->n += n;
+	return 0;
+}
+
+int
+output_pwrite(struct output *o, const void *p, size_t n, uint64_t off,
+	      struct err *e)
+{
+	const char *q = p;
+	ssize_t k;
+
+	if (!o->temp || o->zstd)
+		return err_set(e, "%s: a part cannot be written again in a "
+			       "pipe, device or compressed file", o->label);
+	if (output_empty_buf(o, e) < 0)
+		return -1;
+	while (n) {
+		k = pwrite(o->fd, q, n, (off_t)off);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return err_sys(e, errno, "%s", o->label);
+		q += k;
+		off += (uint64_t)k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+int
+output_flush(struct output *o, struct err *e)
+{
+	if (o->zstd && output_compress(o, NULL, 0, ZSTD_e_flush, e) < 0)
+		return -1;
+	return output_empty_buf(o, e);
+}
+
+/* Everything to the device; after this only the rename can fail. */
+static int
+output_finish(struct output *o, struct err *e)
+{
+	int fd;
+
+	if (o->zstd && output_compress(o, NULL, 0, ZSTD_e_end, e) < 0)
+		return -1;
+	if (output_empty_buf(o, e) < 0)
+		return -1;
+	if (o->temp && fsync(o->fd) < 0)
+		return err_sys(e, errno, "%s: fsync", o->label);
+	/* A late error shows at close; stdout stays open, its copy does not. */
+	fd = o->fd == STDOUT_FILENO ? dup(STDOUT_FILENO) : o->fd;
+	if (o->fd != STDOUT_FILENO)
+		o->fd = -1;
+	if (fd < 0 || close(fd) < 0)
+		return err_sys(e, errno, "%s", o->label);
+	return 0;
+}
+
+/* The entry of the new name to the device, too. */
+static int
+sync_folder(const char *file, const char *label, struct err *e)
+{
+	const char *slash = strrchr(file, '/');
+	char *dir = slash ? xmemdup0(file, (size_t)(slash - file) + 1)
+			  : xstrdup(".");
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int bad = fd < 0 ? 0 : fsync(fd), why = errno;
+
+	free(dir);
+	if (fd >= 0)
+		close(fd);
+	/* Some file systems cannot, or we may not read it: no fault of ours. */
+	if (bad && why != EINVAL && why != EROFS)
+		return err_sys(e, why, "%s: fsync of its folder", label);
+	return 0;
+}
+
+static int
+output_rename(struct output *o, struct err *e)
+{
+	if (!o->temp)
+		return 0;
+	if (rename(o->temp->path, o->target) < 0)
+		return err_sys(e, errno, "%s: rename", o->label);
+	temp_put(o->temp);
+	o->temp = NULL;
+	return sync_folder(o->target, o->label, e);
+}
+
+void
+output_abort(struct output *o)
+{
+	if (!o)
+		return;
+	if (o->fd >= 0 && o->fd != STDOUT_FILENO)
+		close(o->fd);
+	if (o->temp) {
+		unlink(o->temp->path);
+		temp_put(o->temp);
+	}
+	ZSTD_freeCCtx(o->zstd);
+	free(o->buf);
+	free(o->target);
+	free(o->path);
+	free(o);
+}
+
+int
+output_commit(struct output *o, struct err *e)
+{
+	return output_commit_all(&o, 1, e);
+}
+
+int
+output_commit_all(struct output **o, size_t n, struct err *e)
+{
+	int bad = 0;
+
+	for (size_t i = 0; i < n && !bad; i++)
+		bad = output_finish(o[i], e);
+	for (size_t i = 0; i < n && !bad; i++)
+		bad = output_rename(o[i], e);
+	for (size_t i = 0; i < n; i++)
+		output_abort(o[i]);
+	return bad;
+}
+
+uint64_t
+output_bytes(const struct output *o)
+{
+	return o->bytes;
+}

@@ -1,0 +1,228 @@
+/*
+ * pipeline.c - read in order, work in any order, write in order
+ *
+ * There are no reader and writer threads: each of the workers does whatever
+ * is next.  In this order of preference it writes the oldest item if that is
+ * finished, or reads an item and works on it, or waits.  Item number s sits
+ * in slot s % size of a ring, so that the ring's size bounds what is in
+ * flight.  One lock guards the ring; it is not held during read(), work() or
+ * write().  The flags `reading` and `writing` keep those to one thread each.
+ *
+ * The end and an error of read() take a slot of their own, so that they are
+ * met by the writer after every item before them.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/pipeline.h"
+
+enum { IN_FLIGHT_PER_THREAD = 4 };
+
+struct slot {
+	void *item;
+	int finished;
+	struct err *err;	/* owned; the item's error, or read()'s */
+};
+
+struct run {
+	const struct pipeline *p;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct slot *ring;
+	uint64_t size;
+	uint64_t next_read, next_write;
+	int reading, writing;
+	int ended;		/* read() has given its last item */
+	int stopped;		/* write() wants no more, or an error is met */
+	struct err *err;	/* the caller's */
+	int failed;
+};
+
+struct worker {
+	struct run *run;
+	int number;
+	pthread_t thread;
+	int started;
+};
+
+static void
+slot_fail(struct slot *s, const struct err *e)
+{
+	s->err = xmalloc(sizeof *e);
+	*s->err = *e;
+}
+
+/* The lock is held on entry and return of the functions below. */
+
+static int
+can_write(const struct run *r)
+{
+	return !r->writing && !r->stopped && r->next_write < r->next_read &&
+	       r->ring[r->next_write % r->size].finished;
+}
+
+static int
+can_read(const struct run *r)
+{
+	return !r->reading && !r->stopped && !r->ended &&
+	       r->next_read - r->next_write < r->size;
+}
+
+static int
+all_done(const struct run *r)
+{
+	return r->stopped || (r->ended && r->next_write == r->next_read);
+}
+
+static void
+fail(struct run *r, const struct err *e)
+{
+	r->stopped = 1;
+	r->failed = 1;
+	err_set(r->err, "%s", e->msg);
+}
+
+static void
+do_write(struct run *r)
+{
+	struct slot s = r->ring[r->next_write % r->size];
+	struct err e = {0};
+	int rc;
+
+	r->writing = 1;
+	pthread_mutex_unlock(&r->lock);
+	rc = s.err ? -1 : r->p->write(r->p->ctx, s.item, &e);
+	if (s.item)
+		r->p->drop(r->p->ctx, s.item);
+	pthread_mutex_lock(&r->lock);
+	if (rc < 0)
+		fail(r, s.err ? s.err : &e);
+	else if (rc > 0)
+		r->stopped = 1;
+	free(s.err);
+	r->ring[r->next_write % r->size] = (struct slot){0};
+	r->next_write++;
+	r->writing = 0;
+	pthread_cond_broadcast(&r->changed);
+}
+
+static void
+do_read_and_work(struct run *r, int number)
+{
+	struct slot *s = &r->ring[r->next_read % r->size];
+	struct err e = {0};
+	void *item;
+	int rc;
+
+	r->reading = 1;
+	pthread_mutex_unlock(&r->lock);
+	item = r->p->read(r->p->ctx, &e);
+	pthread_mutex_lock(&r->lock);
+	r->reading = 0;
+	r->ended = !item;
+	if (item || e.set)
+		r->next_read++;
+	s->item = item;
+	if (!item) {
+		if (e.set)
+			slot_fail(s, &e);
+		s->finished = e.set;
+		pthread_cond_broadcast(&r->changed);
+		return;
+	}
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+	rc = r->p->work(r->p->ctx, item, number, &e);
+	pthread_mutex_lock(&r->lock);
+	if (rc < 0)
+		slot_fail(s, &e);
+	s->finished = 1;
+	pthread_cond_broadcast(&r->changed);
+}
+
+static void *
+worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct run *r = w->run;
+
+	pthread_mutex_lock(&r->lock);
+	while (!all_done(r)) {
+		if (can_write(r))
+			do_write(r);
+		else if (can_read(r))
+			do_read_and_work(r, w->number);
+		else
+			pthread_cond_wait(&r->changed, &r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+static int
+run_alone(const struct pipeline *p, struct err *e)
+{
+	void *item;
+	int rc;
+
+	while ((item = p->read(p->ctx, e))) {
+		rc = p->work(p->ctx, item, 0, e);
+		if (rc == 0)
+			rc = p->write(p->ctx, item, e);
+		p->drop(p->ctx, item);
+		if (rc)
+			return rc < 0 ? -1 : 0;
+	}
+	return e->set ? -1 : 0;
+}
+
+/* What was in flight when it stopped. */
+static void
+drop_rest(struct run *r)
+{
+	for (uint64_t i = 0; i < r->size; i++) {
+		if (r->ring[i].item)
+			r->p->drop(r->p->ctx, r->ring[i].item);
+		free(r->ring[i].err);
+	}
+}
+
+static void
+run_workers(struct run *r, int threads)
+{
+	struct worker *w = xcalloc((size_t)threads, sizeof *w);
+
+	/* The caller is worker 0; fewer threads than asked for will do. */
+	for (int i = threads - 1; i >= 0; i--) {
+		w[i].run = r;
+		w[i].number = i;
+		w[i].started = i && !pthread_create(&w[i].thread, NULL,
+						    worker_main, &w[i]);
+	}
+	worker_main(&w[0]);
+	for (int i = 1; i < threads; i++)
+		if (w[i].started)
+			pthread_join(w[i].thread, NULL);
+	free(w);
+}
+
+int
+pipeline_run(const struct pipeline *p, int threads, struct err *e)
+{
+	struct run r = { .p = p, .err = e };
+
+	if (threads <= 1)
+		return run_alone(p, e);
+	r.size = (uint64_t)threads * IN_FLIGHT_PER_THREAD;
+	r.ring = xcalloc(r.size, sizeof *r.ring);
+	pthread_mutex_init(&r.lock, NULL);
+	pthread_cond_init(&r.changed, NULL);
+	run_workers(&r, threads);
+	drop_rest(&r);
+	pthread_cond_destroy(&r.changed);
+	pthread_mutex_destroy(&r.lock);
+	free(r.ring);
+	return r.failed ? -1 : 0;
+}

@@ -1,0 +1,72 @@
+/*
+ * utf8.h - one step through bytes that may be UTF-8
+ *
+ * Well-formed is what Unicode's table 3-7 says: no overlong forms, no
+ * surrogates, nothing past U+10FFFF.
+ */
+#ifndef ASSAY_UTF8_H
+#define ASSAY_UTF8_H
+
+#include <stddef.h>
+
+/*
+ * Length of the well-formed sequence at p[0..n), n > 0; or, negative, the
+ * length of the part that is to be replaced by one U+FFFD (the "maximal
+ * subpart", as the WHATWG decoder and Python do).
+ */
+static inline int
+utf8_step(const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	unsigned lo = 0x80, hi = 0xbf;
+	int len, i;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] < 0xc2 || p[0] > 0xf4)
+		return -1;
+	len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	if (p[0] == 0xe0)
+		lo = 0xa0;
+	else if (p[0] == 0xed)
+		hi = 0x9f;
+	else if (p[0] == 0xf0)
+		lo = 0x90;
+	else if (p[0] == 0xf4)
+		hi = 0x8f;
+	for (i = 1; i < len; i++) {
+		if ((size_t)i >= n || p[i] < lo || p[i] > hi)
+			return -i;
+		lo = 0x80;
+		hi = 0xbf;
+	}
+	return len;
+}
+
+/* Write code point c (no surrogate) to p[0..4); returns its length. */
+static inline int
+utf8_put(char *p, unsigned c)
+{
+	if (c < 0x80) {
+		p[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		p[0] = (char)(0xc0 | c >> 6);
+		p[1] = (char)(0x80 | (c & 63));
+		return 2;
+	}
+	if (c < 0x10000) {
+		p[0] = (char)(0xe0 | c >> 12);
+		p[1] = (char)(0x80 | (c >> 6 & 63));
+		p[2] = (char)(0x80 | (c & 63));
+		return 3;
+	}
+	p[0] = (char)(0xf0 | c >> 18);
+	p[1] = (char)(0x80 | (c >> 12 & 63));
+	p[2] = (char)(0x80 | (c >> 6 & 63));
+	p[3] = (char)(0x80 | (c & 63));
+	return 4;
+}
+
+#endif
