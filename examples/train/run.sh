@@ -1,0 +1,67 @@
+#!/bin/sh
+# train: from 44 books to a model that writes English, on the CPU alone.
+# This is what `make demo` runs. About 8 minutes on two cores.
+#
+# usage: examples/train/run.sh [OUT]          (OUT: build/demo)
+# BIN is the folder of the programs (bin/); STEPS the number of updates
+# (2000; with fewer the words get worse, 20 is enough to see it work).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+bin=${BIN:-$root/bin}
+out=${1:-$root/build/demo}
+steps=${STEPS:-2000}
+corpus=$root/examples/corpus/books.jsonl.zst
+
+say() {
+	printf '\n== %s\n' "$*"
+}
+
+rm -rf "$out"
+mkdir -p "$out"
+
+say "1. count and look: documents, bytes, the first line"
+zstd -dcq "$corpus" | wc -lc
+zstd -dcq "$corpus" | head -n 1 | cut -c 1-300
+
+say "2. tok-train: a vocabulary of 8192 tokens"
+"$bin/tok-train" --vocab-size 8192 --split gpt2 -o "$out/tokenizer.json" \
+	"$corpus"
+
+say "3. pack: tokens in shards; one document in fifty is kept for validation"
+"$bin/pack" --tokenizer "$out/tokenizer.json" --seq-len 256 \
+	--val-frac 0.02 --val-out "$out/val" -o "$out/train" "$corpus"
+
+say "4. decode-batch: what the model will see; first a check, then a window"
+"$bin/decode-batch" --tokenizer "$out/tokenizer.json" --check "$out/train"
+"$bin/decode-batch" --tokenizer "$out/tokenizer.json" --window 3 "$out/train"
+
+say "5. lm-train: $steps steps"
+"$bin/lm-train" --hidden-size 192 --layers 4 --heads 6 --kv-heads 2 \
+	--intermediate-size 512 --tie-embeddings \
+	--data "$out/train" --val-data "$out/val" \
+	--tokenizer "$out/tokenizer.json" --seq-len 256 --batch-size 8 \
+	--steps "$steps" --lr 4e-3 --warmup-steps $((steps / 20 + 1)) \
+	--seed 1 --dtype bf16 -o "$out/run"
+
+say "6. the loss, from the training log"
+awk -f "$here/losses.awk" "$out/run/train.jsonl"
+
+say "7. lm-sample: what it writes"
+for prompt in 'It was a' 'The old man looked at' '"I do not know,"' \
+	'She opened the door and'; do
+	"$bin/lm-sample" --model "$out/run/latest" --prompt "$prompt" \
+		--max-tokens 60 --temperature 0.7 --top-k 40 --seed 1 \
+		>> "$out/samples.txt"
+	echo >> "$out/samples.txt"
+done
+cat "$out/samples.txt"
+
+say "where everything lies"
+cat <<EOF
+$out/tokenizer.json   the vocabulary
+$out/train, val       shards; bin/decode-batch shows them
+$out/run/train.jsonl  the training log, one JSON object a step
+$out/run/latest       the model: a Hugging Face folder
+$out/samples.txt      the samples above
+EOF
