@@ -1,0 +1,204 @@
+/*
+ * trainlog.c - see trainlog.h
+ *
+ * The line is built in one buffer and written at once.  The cut keeps the
+ * longest head of the file that a run which stopped at that step would have
+ * written, so a resumed run appends the very lines of an uninterrupted one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/input.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "record/trainlog.h"
+
+struct trainlog {
+	int fd;
+	char *path;
+	struct buf line, bad;
+};
+
+struct trainlog *
+trainlog_open(const char *path, struct err *e)
+{
+	struct trainlog *t;
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+	if (fd < 0) {
+		err_sys(e, errno, "%s: cannot open", path);
+		return NULL;
+	}
+	t = xcalloc(1, sizeof *t);
+	t->fd = fd;
+	t->path = xstrdup(path);
+	return t;
+}
+
+int
+trainlog_close(struct trainlog *t, struct err *e)
+{
+	int rc = 0;
+
+	/* a FIFO or a device cannot be synced, and need not be */
+	if (fsync(t->fd) < 0 && errno != EINVAL && errno != EROFS)
+		rc = err_sys(e, errno, "%s: cannot sync", t->path);
+	if (close(t->fd) < 0 && rc == 0)
+		rc = err_sys(e, errno, "%s: cannot close", t->path);
+	buf_clear(&t->line);
+	buf_clear(&t->bad);
+	free(t->path);
+	free(t);
+	return rc;
+}
+
+struct buf *
+trainlog_event(struct trainlog *t, const char *type, uint64_t step)
+{
+	buf_reset(&t->line);
+	buf_reset(&t->bad);
+	buf_printf(&t->line, "{\"type\":\"%s\",\"step\":%" PRIu64, type, step);
+	return &t->line;
+}
+
+void
+trainlog_real(struct trainlog *t, const char *key, double x)
+{
+	buf_printf(&t->line, ",\"%s\":", key);
+	json_put_real(&t->line, x);
+	if (!isfinite(x))
+		buf_printf(&t->bad, "%s\"%s\"", t->bad.n ? "," : "", key);
+}
+
+void
+trainlog_int(struct trainlog *t, const char *key, uint64_t x)
+{
+	buf_printf(&t->line, ",\"%s\":%" PRIu64, key, x);
+}
+
+void
+trainlog_str(struct trainlog *t, const char *key, struct span s)
+{
+	buf_printf(&t->line, ",\"%s\":", key);
+	json_put_str(&t->line, s);
+}
+
+int
+trainlog_end(struct trainlog *t, struct err *e)
+{
+	const char *p;
+	size_t n;
+
+	if (t->bad.n) {
+		buf_puts(&t->line, ",\"nonfinite\":[");
+		buf_put(&t->line, t->bad.p, t->bad.n);
+		buf_putc(&t->line, ']');
+	}
+	buf_puts(&t->line, "}\n");
+	for (p = t->line.p, n = t->line.n; n; ) {
+		ssize_t k = write(t->fd, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return err_sys(e, errno, "%s: cannot write", t->path);
+		p += k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+int
+trainlog_step(struct trainlog *t, const struct trainlog_step *s, struct err *e)
+{
+	trainlog_event(t, "step", s->step);
+	trainlog_int(t, "tokens", s->tokens);
+	trainlog_real(t, "loss", s->loss);
+	trainlog_real(t, "grad_norm", s->grad_norm);
+	trainlog_real(t, "lr", s->lr);
+	trainlog_real(t, "tokens_per_s", s->tokens_per_s);
+	if (s->mfu < 0)
+		buf_puts(&t->line, ",\"mfu\":null");
+	else
+		trainlog_real(t, "mfu", s->mfu);
+	trainlog_real(t, "step_s", s->step_s);
+	trainlog_real(t, "data_wait_s", s->data_wait_s);
+	if (s->z_loss >= 0)
+		trainlog_real(t, "z_loss", s->z_loss);
+	if (s->ln_vocab > 0)
+		trainlog_real(t, "ln_vocab", s->ln_vocab);
+	return trainlog_end(t, e);
+}
+
+/* Does this line belong to a state after `step` updates? 1, 0, -1: no line. */
+static int
+is_later(const char *p, size_t n, uint64_t step)
+{
+	struct err ignore = {0};
+	struct json *j = json_parse(p, n, "line", &ignore);
+	const struct json *type = json_get(j, "type");
+	const struct json *at = json_get(j, "step");
+	int later = -1;
+
+	if (type && type->type == JSON_STRING && at && at->is_int &&
+	    at->i >= 0) {
+		uint64_t s = (uint64_t)at->i;
+		int batch = span_eq(type->str, span_str("step")) ||
+			span_eq(type->str, span_str("skip"));
+
+		later = batch ? s >= step : s > step;
+	}
+	json_free(j);
+	return later;
+}
+
+/* Where the kept head ends; -1: a line that is no log line. */
+static int64_t
+head_end(const char *path, const char *p, size_t n, uint64_t step,
+	 struct err *e)
+{
+	size_t at = 0;
+	uint64_t line = 1;
+
+	while (at < n) {
+		const char *lf = memchr(p + at, '\n', n - at);
+		int later;
+
+		if (!lf)
+			break;
+		later = is_later(p + at, (size_t)(lf - p) - at, step);
+		if (later < 0)
+			return err_set(e, "%s:%" PRIu64 ": no object with type"
+				       " and step", path, line);
+		if (later)
+			break;
+		at = (size_t)(lf - p) + 1;
+		line++;
+	}
+	return (int64_t)at;
+}
+
+int
+trainlog_cut(const char *path, uint64_t step, struct err *e)
+{
+	char *p;
+	size_t n;
+	int64_t end;
+
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if (input_slurp(path, &p, &n, e) < 0)
+		return -1;
+	end = head_end(path, p, n, step, e);
+	free(p);
+	if (end < 0)
+		return -1;
+	if ((size_t)end < n && truncate(path, end) < 0)
+		return err_sys(e, errno, "%s: cannot cut", path);
+	return 0;
+}
