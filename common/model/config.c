@@ -1,0 +1,490 @@
+/*
+ * config.c - see config.h
+ *
+ * Reading is a list of refusals: first the keys whose value must be one of
+ * the few that mean "as Llama does it", then the numbers.  Both spellings of
+ * theta are read, and when both are there and differ that is an error: a file
+ * with only the new one, read by a program that knows the old one, costs 0.7
+ * nats a token elsewhere.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "model/config.h"
+
+const char *const preset_names[] = {"none", "1M", "10M", "124M", "500M", "1B",
+	NULL};
+
+static const int64_t shapes[PRESET_COUNT][5] = {
+	/* hidden, layers, heads, kv heads, intermediate */
+	[PRESET_1M] = {128, 4, 4, 2, 384},
+	[PRESET_10M] = {384, 6, 6, 2, 1024},
+	[PRESET_124M] = {768, 12, 12, 12, 2048},
+	[PRESET_500M] = {1280, 24, 20, 4, 3584},
+	[PRESET_1B] = {2048, 16, 32, 8, 8192},
+};
+
+void
+config_preset(struct model_config *c, enum preset p)
+{
+	const int64_t *s = shapes[p];
+
+	c->hidden = s[0];
+	c->layers = s[1];
+	c->heads = s[2];
+	c->kv_heads = s[3];
+	c->inter = s[4];
+	c->head_dim = s[2] ? s[0] / s[2] : 0;
+	c->rope_theta = 10000;
+	c->norm_eps = 1e-5;
+	c->tie = 1;
+	c->qk_norm = 0;
+}
+
+int64_t
+config_vocab_padded(const struct model_config *c)
+{
+	return (c->vocab + 63) / 64 * 64;
+}
+
+static int64_t
+layer_matrices(const struct model_config *c)
+{
+	int64_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
+
+	return c->hidden * (2 * q + 2 * kv) + 3 * c->hidden * c->inter;
+}
+
+int64_t
+config_params(const struct model_config *c)
+{
+	int64_t norms = 2 * c->hidden + (c->qk_norm ? 2 * c->head_dim : 0);
+
+	return c->vocab * c->hidden * (c->tie ? 1 : 2) + c->hidden +
+		c->layers * (layer_matrices(c) + norms);
+}
+
+int64_t
+config_matmul_params(const struct model_config *c)
+{
+	return c->vocab * c->hidden + c->layers * layer_matrices(c);
+}
+
+double
+config_flops_per_token(const struct model_config *c, int64_t seq_len)
+{
+	return 6.0 * (double)config_matmul_params(c) +
+		6.0 * (double)c->layers * (double)c->heads *
+		(double)c->head_dim * (double)seq_len;
+}
+
+static int
+in_range(const char *what, int64_t v, int64_t lo, int64_t hi, struct err *e)
+{
+	if (v < lo || v > hi)
+		return err_set(e, "%s is %" PRId64 ", expected %" PRId64 " to %"
+			       PRId64, what, v, lo, hi);
+	return 0;
+}
+
+int
+config_check(const struct model_config *c, struct err *e)
+{
+	const int64_t big = 1 << 20;
+
+	if (in_range("vocabulary", c->vocab, 2, INT32_MAX - 64, e) < 0 ||
+	    in_range("hidden size", c->hidden, 1, big, e) < 0 ||
+	    in_range("layers", c->layers, 1, 4096, e) < 0 ||
+	    in_range("heads", c->heads, 1, 65536, e) < 0 ||
+	    in_range("kv heads", c->kv_heads, 1, 65536, e) < 0 ||
+	    in_range("head dimension", c->head_dim, 2, 256, e) < 0 ||
+	    in_range("intermediate size", c->inter, 1, big, e) < 0 ||
+	    in_range("positions", c->max_pos, 1, INT32_MAX, e) < 0)
+		return -1;
+	if (c->head_dim % 2)
+		return err_set(e, "head dimension %" PRId64 " is odd, rotation"
+			       " needs pairs", c->head_dim);
+	if (c->heads % c->kv_heads)
+		return err_set(e, "%" PRId64 " heads are no multiple of %"
+			       PRId64 " kv heads", c->heads, c->kv_heads);
+	if (!(c->rope_theta > 0) || !isfinite(c->rope_theta))
+		return err_set(e, "rope theta is %g, expected > 0",
+			       c->rope_theta);
+	if (!(c->norm_eps > 0) || !isfinite(c->norm_eps))
+		return err_set(e, "norm eps is %g, expected > 0", c->norm_eps);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+	const struct json *j;
+	const char *path;
+	struct err *e;
+};
+
+static int
+refuse(struct reader *r, const char *key, const char *what)
+{
+	return err_set(r->e, "%s: %s is %s: not supported", r->path, key, what);
+}
+
+/* Absent and null are the same in these files. */
+static const struct json *
+value(const struct reader *r, const char *key)
+{
+	const struct json *v = json_get(r->j, key);
+
+	return v && v->type != JSON_NULL ? v : NULL;
+}
+
+static int
+must_be_off(struct reader *r, const char *key)
+{
+	const struct json *v = value(r, key);
+
+	if (!v || v->type == JSON_FALSE)
+		return 0;
+	if (v->type == JSON_NUMBER && v->num == 0)
+		return 0;
+	return refuse(r, key, "set");
+}
+
+static int
+get_int(struct reader *r, const char *key, int64_t *to, int needed)
+{
+	const struct json *v = value(r, key);
+
+	if (!v)
+		return needed ? err_set(r->e, "%s: %s is missing", r->path,
+					key) : 0;
+	if (v->type != JSON_NUMBER || !v->is_int)
+		return err_set(r->e, "%s: %s is no integer", r->path, key);
+	*to = v->i;
+	return 0;
+}
+
+static int
+get_real(struct reader *r, const char *key, double *to)
+{
+	const struct json *v = value(r, key);
+
+	if (!v)
+		return 0;
+	if (v->type != JSON_NUMBER)
+		return err_set(r->e, "%s: %s is no number", r->path, key);
+	*to = v->num;
+	return 0;
+}
+
+static int
+check_activation(struct reader *r)
+{
+	const struct json *v = value(r, "hidden_act");
+
+	if (!v || (v->type == JSON_STRING &&
+		   (span_eq(v->str, span_str("silu")) ||
+		    span_eq(v->str, span_str("swish")))))
+		return 0;
+	return refuse(r, "hidden_act", "other than silu");
+}
+
+static int
+check_layer_types(struct reader *r)
+{
+	const struct json *v = value(r, "layer_types");
+	size_t i;
+
+	for (i = 0; v && i < v->n; i++)
+		if (!span_eq(v->kids[i].str, span_str("full_attention")))
+			return refuse(r, "layer_types",
+				      "other than full_attention");
+	return 0;
+}
+
+static int
+check_rope_type(struct reader *r, const char *table)
+{
+	const struct json *v = value(r, table), *t;
+	size_t i;
+
+	if (!v)
+		return 0;
+	if (v->type != JSON_OBJECT)
+		return refuse(r, table, "no object");
+	for (i = 0; i < v->n; i++) {
+		const struct json *m = &v->kids[i];
+
+		if (m->type == JSON_NULL ||
+		    span_eq(m->key, span_str("rope_theta")))
+			continue;
+		if (span_eq(m->key, span_str("rope_type")) ||
+		    span_eq(m->key, span_str("type"))) {
+			if (m->type == JSON_STRING &&
+			    span_eq(m->str, span_str("default")))
+				continue;
+			return refuse(r, table, "of another type than default");
+		}
+		if (span_eq(m->key, span_str("partial_rotary_factor")) &&
+		    m->type == JSON_NUMBER && m->num == 1)
+			continue;
+		return refuse(r, table, "scaled (it has other keys than"
+			      " rope_type and rope_theta)");
+	}
+	t = json_get(v, "rope_theta");
+	if (t && t->type != JSON_NUMBER)
+		return refuse(r, table, "without a number as rope_theta");
+	return 0;
+}
+
+static int
+get_theta(struct reader *r, double *theta)
+{
+	const struct json *old = value(r, "rope_theta");
+	const struct json *new = value(r, "rope_parameters.rope_theta");
+
+	if (check_rope_type(r, "rope_scaling") < 0 ||
+	    check_rope_type(r, "rope_parameters") < 0)
+		return -1;
+	*theta = 10000;
+	if (get_real(r, "rope_theta", theta) < 0)
+		return -1;
+	if (new && old && new->num != *theta)
+		return err_set(r->e, "%s: rope_theta is %g, rope_parameters"
+			       " says %g", r->path, *theta, new->num);
+	if (new)
+		*theta = new->num;
+	return 0;
+}
+
+static int
+get_type(struct reader *r, struct model_config *c)
+{
+	const struct json *v = value(r, "model_type");
+	char what[60];
+
+	if (v && v->type == JSON_STRING && span_eq(v->str, span_str("llama")))
+		c->qk_norm = 0;
+	else if (v && v->type == JSON_STRING &&
+		 span_eq(v->str, span_str("qwen3")))
+		c->qk_norm = 1;
+	else if (v && v->type == JSON_STRING) {
+		snprintf(what, sizeof what, "\"%.*s\", neither llama nor qwen3",
+			 (int)(v->str.n > 30 ? 30 : v->str.n), v->str.p);
+		return refuse(r, "model_type", what);
+	} else
+		return err_set(r->e, "%s: model_type is missing", r->path);
+	return 0;
+}
+
+/* A token id may be a list of them: the first counts. */
+static int
+get_token(struct reader *r, const char *key, int64_t *id)
+{
+	const struct json *v = value(r, key);
+
+	if (v && v->type == JSON_ARRAY && v->n)
+		v = &v->kids[0];
+	if (!v)
+		return 0;
+	if (!v->is_int)
+		return err_set(r->e, "%s: %s is no id", r->path, key);
+	*id = v->i;
+	return 0;
+}
+
+static void
+get_dtype(const struct reader *r, struct model_config *c)
+{
+	const struct json *v = value(r, "dtype");
+
+	if (!v)
+		v = value(r, "torch_dtype");
+	c->bf16 = v && v->type == JSON_STRING &&
+		!span_eq(v->str, span_str("float32"));
+}
+
+static int
+check_arithmetic(struct reader *r)
+{
+	static const char *const off[] = {"attention_bias", "mlp_bias",
+		"use_sliding_window", "quantization_config",
+		"residual_multiplier", "logits_scaling",
+		"embedding_multiplier", "attention_multiplier",
+		"attention_dropout"};
+	size_t i;
+
+	for (i = 0; i < sizeof off / sizeof *off; i++)
+		if (must_be_off(r, off[i]) < 0)
+			return -1;
+	if (value(r, "partial_rotary_factor") &&
+	    value(r, "partial_rotary_factor")->num != 1)
+		return refuse(r, "partial_rotary_factor", "not 1");
+	if (check_activation(r) < 0)
+		return -1;
+	return check_layer_types(r);
+}
+
+static int
+get_shape(struct reader *r, struct model_config *c)
+{
+	const struct json *tie = value(r, "tie_word_embeddings");
+
+	if (get_int(r, "vocab_size", &c->vocab, 1) < 0 ||
+	    get_int(r, "hidden_size", &c->hidden, 1) < 0 ||
+	    get_int(r, "num_hidden_layers", &c->layers, 1) < 0 ||
+	    get_int(r, "num_attention_heads", &c->heads, 1) < 0 ||
+	    get_int(r, "intermediate_size", &c->inter, 1) < 0)
+		return -1;
+	c->kv_heads = c->heads;
+	/* the defaults of the two classes of transformers */
+	c->head_dim = c->qk_norm ? 128 : c->heads > 0 ? c->hidden / c->heads : 0;
+	c->max_pos = c->qk_norm ? 32768 : 2048;
+	c->norm_eps = 1e-6;
+	c->init_std = 0.02;
+	if (get_int(r, "num_key_value_heads", &c->kv_heads, 0) < 0 ||
+	    get_int(r, "head_dim", &c->head_dim, 0) < 0 ||
+	    get_int(r, "max_position_embeddings", &c->max_pos, 0) < 0 ||
+	    get_real(r, "rms_norm_eps", &c->norm_eps) < 0 ||
+	    get_real(r, "initializer_range", &c->init_std) < 0)
+		return -1;
+	c->tie = tie && tie->type == JSON_TRUE;
+	return get_theta(r, &c->rope_theta);
+}
+
+static char *
+path_in(const char *dir, const char *name)
+{
+	struct buf b = {0};
+
+	buf_printf(&b, "%s/%s", dir, name);
+	buf_putc(&b, '\0');
+	return b.p;
+}
+
+static int
+load_ids(struct model_config *c, const char *dir, struct err *e)
+{
+	char *path = path_in(dir, "generation_config.json");
+	struct json *root = NULL;
+	struct reader r = {NULL, path, e};
+	int rc = 0;
+
+	if (access(path, F_OK) == 0) {
+		root = json_load(path, e);
+		r.j = root;
+		rc = root ? 0 : -1;
+	}
+	if (root && (get_token(&r, "bos_token_id", &c->bos) < 0 ||
+		     get_token(&r, "eos_token_id", &c->eos) < 0))
+		rc = -1;
+	json_free(root);
+	free(path);
+	return rc;
+}
+
+int
+config_load(struct model_config *c, const char *dir, struct err *e)
+{
+	char *path = path_in(dir, "config.json");
+	struct json *root = json_load(path, e);
+	struct reader r = {root, path, e};
+	struct err why = {0};
+	int rc = -1;
+
+	memset(c, 0, sizeof *c);
+	c->bos = c->eos = -1;
+	if (!root)
+		goto out;
+	if (get_type(&r, c) < 0 || check_arithmetic(&r) < 0 ||
+	    get_shape(&r, c) < 0 || load_ids(c, dir, e) < 0 ||
+	    get_token(&r, "bos_token_id", &c->bos) < 0 ||
+	    get_token(&r, "eos_token_id", &c->eos) < 0)
+		goto out;
+	get_dtype(&r, c);
+	if (config_check(c, &why) < 0)
+		err_set(e, "%s: %s", path, why.msg);
+	else
+		rc = 0;
+out:
+	json_free(root);
+	free(path);
+	return rc;
+}
+
+/* ---- writing ---- */
+
+static void
+put_id(struct buf *b, const char *key, int64_t id)
+{
+	if (id >= 0)
+		buf_printf(b, "  \"%s\": %" PRId64 ",\n", key, id);
+	else
+		buf_printf(b, "  \"%s\": null,\n", key);
+}
+
+static void
+put_real(struct buf *b, const char *key, double x)
+{
+	buf_printf(b, "  \"%s\": ", key);
+	json_put_real(b, x);
+	buf_puts(b, ",\n");
+}
+
+void
+config_json(const struct model_config *c, struct buf *b)
+{
+	const char *dt = c->bf16 ? "bfloat16" : "float32";
+
+	buf_printf(b, "{\n  \"architectures\": [\"%s\"],\n"
+		   "  \"model_type\": \"%s\",\n",
+		   c->qk_norm ? "Qwen3ForCausalLM" : "LlamaForCausalLM",
+		   c->qk_norm ? "qwen3" : "llama");
+	buf_printf(b, "  \"vocab_size\": %" PRId64 ",\n"
+		   "  \"hidden_size\": %" PRId64 ",\n"
+		   "  \"intermediate_size\": %" PRId64 ",\n"
+		   "  \"num_hidden_layers\": %" PRId64 ",\n"
+		   "  \"num_attention_heads\": %" PRId64 ",\n"
+		   "  \"num_key_value_heads\": %" PRId64 ",\n"
+		   "  \"head_dim\": %" PRId64 ",\n"
+		   "  \"max_position_embeddings\": %" PRId64 ",\n",
+		   c->vocab, c->hidden, c->inter, c->layers, c->heads,
+		   c->kv_heads, c->head_dim, c->max_pos);
+	put_real(b, "initializer_range", c->init_std);
+	put_real(b, "rms_norm_eps", c->norm_eps);
+	put_real(b, "rope_theta", c->rope_theta);
+	buf_puts(b, "  \"rope_scaling\": null,\n"
+		 "  \"rope_parameters\": {\"rope_type\": \"default\","
+		 " \"rope_theta\": ");
+	json_put_real(b, c->rope_theta);
+	buf_puts(b, "},\n  \"hidden_act\": \"silu\",\n"
+		 "  \"attention_bias\": false,\n"
+		 "  \"attention_dropout\": 0.0,\n");
+	if (c->qk_norm)
+		buf_puts(b, "  \"use_sliding_window\": false,\n"
+			 "  \"sliding_window\": null,\n");
+	else
+		buf_puts(b, "  \"mlp_bias\": false,\n"
+			 "  \"pretraining_tp\": 1,\n");
+	put_id(b, "bos_token_id", c->bos);
+	put_id(b, "eos_token_id", c->eos);
+	put_id(b, "pad_token_id", -1);
+	buf_printf(b, "  \"tie_word_embeddings\": %s,\n"
+		   "  \"use_cache\": true,\n  \"torch_dtype\": \"%s\",\n"
+		   "  \"dtype\": \"%s\"\n}\n", c->tie ? "true" : "false", dt,
+		   dt);
+}
+
+void
+config_generation_json(const struct model_config *c, struct buf *b)
+{
+	buf_puts(b, "{\n  \"_from_model_config\": true,\n");
+	put_id(b, "bos_token_id", c->bos);
+	put_id(b, "eos_token_id", c->eos);
+	buf_puts(b, "  \"do_sample\": false\n}\n");
+}

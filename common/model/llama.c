@@ -1,0 +1,508 @@
+/*
+ * llama.c - see llama.h
+ *
+ * The list of parameters and the list of tensors are built together, so that
+ * loading, saving, initializing and decaying are each one loop over a list.
+ * Numbers travel between files and device in pieces of PIECE: the host never
+ * holds a whole tensor.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "model/llama.h"
+
+enum { PIECE = 1 << 20, GAP = 16 };
+
+/* ---- the lists ---- */
+
+static size_t
+add_param(struct llama *m, enum param_kind kind, int64_t rows, int64_t cols)
+{
+	struct param *p = &m->param[m->nparams];
+
+	p->kind = kind;
+	p->rows = rows;
+	p->cols = cols;
+	p->n = rows * cols;
+	p->at = m->flat;
+	m->flat += (p->n + GAP - 1) / GAP * GAP;
+	return m->nparams++;
+}
+
+static void
+add_tensor(struct llama *m, size_t param, int64_t row, int64_t rows,
+	   int residual, int layer, const char *name)
+{
+	struct tensor *t = &m->tensor[m->ntensors++];
+	const struct param *p = &m->param[param];
+
+	if (layer >= 0)
+		snprintf(t->name, sizeof t->name, "model.layers.%d.%s.weight",
+			 layer, name);
+	else
+		snprintf(t->name, sizeof t->name, "%s.weight", name);
+	t->param = param;
+	t->row = row;
+	t->rows = rows;
+	t->cols = p->cols;
+	t->vector = p->kind == PARAM_NORM;
+	t->residual = residual;
+}
+
+static void
+list_attention(struct llama *m, struct llama_layer *l, int i)
+{
+	const struct model_config *c = &m->c;
+	int64_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
+
+	l->qkv = add_param(m, PARAM_MATRIX, m->q, c->hidden);
+	add_tensor(m, l->qkv, 0, q, 0, i, "self_attn.q_proj");
+	add_tensor(m, l->qkv, q, kv, 0, i, "self_attn.k_proj");
+	add_tensor(m, l->qkv, q + kv, kv, 0, i, "self_attn.v_proj");
+	if (c->qk_norm) {
+		l->qnorm = add_param(m, PARAM_NORM, 1, c->head_dim);
+		l->knorm = add_param(m, PARAM_NORM, 1, c->head_dim);
+		add_tensor(m, l->qnorm, 0, 1, 0, i, "self_attn.q_norm");
+		add_tensor(m, l->knorm, 0, 1, 0, i, "self_attn.k_norm");
+	}
+	l->o = add_param(m, PARAM_MATRIX, c->hidden, q);
+	add_tensor(m, l->o, 0, c->hidden, 1, i, "self_attn.o_proj");
+}
+
+static void
+list_layer(struct llama *m, struct llama_layer *l, int i)
+{
+	const struct model_config *c = &m->c;
+
+	l->norm1 = add_param(m, PARAM_NORM, 1, c->hidden);
+	add_tensor(m, l->norm1, 0, 1, 0, i, "input_layernorm");
+	list_attention(m, l, i);
+	l->norm2 = add_param(m, PARAM_NORM, 1, c->hidden);
+	add_tensor(m, l->norm2, 0, 1, 0, i, "post_attention_layernorm");
+	l->gu = add_param(m, PARAM_MATRIX, 2 * c->inter, c->hidden);
+	add_tensor(m, l->gu, 0, c->inter, 0, i, "mlp.gate_proj");
+	add_tensor(m, l->gu, c->inter, c->inter, 0, i, "mlp.up_proj");
+	l->down = add_param(m, PARAM_MATRIX, c->hidden, c->inter);
+	add_tensor(m, l->down, 0, c->hidden, 1, i, "mlp.down_proj");
+}
+
+static void
+list_all(struct llama *m)
+{
+	const struct model_config *c = &m->c;
+	int i;
+
+	m->embed = add_param(m, PARAM_EMBED, m->vp, c->hidden);
+	add_tensor(m, m->embed, 0, c->vocab, 0, -1, "model.embed_tokens");
+	for (i = 0; i < c->layers; i++)
+		list_layer(m, &m->layer[i], i);
+	m->norm = add_param(m, PARAM_NORM, 1, c->hidden);
+	add_tensor(m, m->norm, 0, 1, 0, -1, "model.norm");
+	m->head = m->embed;
+	if (!c->tie) {
+		m->head = add_param(m, PARAM_HEAD, m->vp, c->hidden);
+		add_tensor(m, m->head, 0, c->vocab, 0, -1, "lm_head");
+	}
+}
+
+/* An untied embedding is only looked up: no product, no other layout. */
+static int
+is_weight(const struct llama *m, size_t i)
+{
+	return m->param[i].kind == PARAM_MATRIX || i == m->head;
+}
+
+static void
+alloc_params(struct llama *m, int use)
+{
+	struct kernels *k = m->k;
+	size_t i;
+
+	for (i = 0; i < m->nparams; i++) {
+		struct param *p = &m->param[i];
+
+		if (is_weight(m, i)) {
+			p->w = k->weight_new(k, m->dt, p->rows, p->cols, use);
+			p->data = p->w->data;
+		} else
+			p->data = k->alloc(k, (size_t)p->n *
+					   kdtype_size(m->dt));
+	}
+}
+
+/* cos and sin of position * theta^(-2i/D), in double, rounded once. */
+static void
+make_angles(struct llama *m)
+{
+	struct kernels *k = m->k;
+	int64_t half = m->c.head_dim / 2, p, i;
+	size_t bytes = (size_t)(m->positions * half) * sizeof(float);
+	float *c = xmalloc(bytes), *s = xmalloc(bytes);
+
+	for (p = 0; p < m->positions; p++)
+		for (i = 0; i < half; i++) {
+			double a = (double)p * pow(m->c.rope_theta,
+				-2.0 * (double)i / (double)m->c.head_dim);
+
+			c[p * half + i] = (float)cos(a);
+			s[p * half + i] = (float)sin(a);
+		}
+	m->cos = k->alloc(k, bytes);
+	m->sin = k->alloc(k, bytes);
+	k->upload(k, m->cos, c, bytes);
+	k->upload(k, m->sin, s, bytes);
+	k->sync(k);
+	free(c);
+	free(s);
+}
+
+struct llama *
+llama_new(struct kernels *k, const struct model_config *c, enum kdtype dt,
+	  int use, int64_t positions)
+{
+	struct llama *m = xcalloc(1, sizeof *m);
+	size_t per_layer = 8;
+
+	m->k = k;
+	m->c = *c;
+	m->dt = dt;
+	m->vp = config_vocab_padded(c);
+	m->q = (c->heads + 2 * c->kv_heads) * c->head_dim;
+	m->positions = positions;
+	m->layer = xcalloc((size_t)c->layers, sizeof *m->layer);
+	m->param = xcalloc((size_t)c->layers * per_layer + 3,
+			   sizeof *m->param);
+	m->tensor = xcalloc((size_t)c->layers * 11 + 3, sizeof *m->tensor);
+	list_all(m);
+	alloc_params(m, use);
+	make_angles(m);
+	return m;
+}
+
+void
+llama_free(struct llama *m)
+{
+	struct kernels *k;
+	size_t i;
+
+	if (!m)
+		return;
+	k = m->k;
+	for (i = 0; i < m->nparams; i++)
+		if (m->param[i].w)
+			k->weight_free(k, m->param[i].w);
+		else
+			k->release(k, m->param[i].data);
+	k->release(k, m->cos);
+	k->release(k, m->sin);
+	free(m->param);
+	free(m->tensor);
+	free(m->layer);
+	free(m);
+}
+
+const char *
+param_name(const struct llama *m, size_t param)
+{
+	size_t i;
+
+	for (i = 0; i < m->ntensors; i++)
+		if (m->tensor[i].param == param)
+			return m->tensor[i].name;
+	return "?";
+}
+
+/* ---- matching a file ---- */
+
+static const struct tensor *
+find_tensor(const struct llama *m, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < m->ntensors; i++)
+		if (!strcmp(m->tensor[i].name, name))
+			return &m->tensor[i];
+	return NULL;
+}
+
+static int
+match_one(const struct tensor *t, const struct st *s, const char *prefix,
+	  struct err *e)
+{
+	char name[100];
+	const struct st_tensor *f;
+	int dims = t->vector ? 1 : 2;
+
+	snprintf(name, sizeof name, "%s%s", prefix, t->name);
+	f = st_find(s, name);
+	if (!f)
+		return err_set(e, "%s: tensor %s is missing", s->n ?
+			       s->v[0].file : "file without tensors", name);
+	if (f->ndim != dims ||
+	    f->shape[0] != (uint64_t)(t->vector ? t->cols : t->rows) ||
+	    (dims == 2 && f->shape[1] != (uint64_t)t->cols))
+		return err_set(e, "%s: tensor %s has %d dimensions of %" PRIu64
+			       " x %" PRIu64 ", the configuration needs %"
+			       PRId64 " x %" PRId64, f->file, name, f->ndim,
+			       f->ndim > 0 ? f->shape[0] : 0,
+			       f->ndim > 1 ? f->shape[1] : 1,
+			       t->vector ? t->cols : t->rows,
+			       t->vector ? 1 : t->cols);
+	if (f->dtype != ST_F32 && f->dtype != ST_BF16 && f->dtype != ST_F16 &&
+	    f->dtype != ST_F64)
+		return err_set(e, "%s: tensor %s: dtype %s is not supported",
+			       f->file, name, st_dtype_name(f->dtype));
+	return 0;
+}
+
+/* Some files keep a tied lm_head, or the constants of the rotation. */
+static int
+match_extra(const struct llama *m, const struct st *s,
+	    const struct st_tensor *f, struct err *e)
+{
+	const char *end = "self_attn.rotary_emb.inv_freq";
+	size_t n = strlen(f->name), k = strlen(end);
+	const struct st_tensor *emb;
+
+	if (n > k && !strcmp(f->name + n - k, end))
+		return 0;
+	if (!strcmp(f->name, "lm_head.weight") && m->c.tie) {
+		emb = st_find(s, "model.embed_tokens.weight");
+		if (emb && emb->dtype == f->dtype && emb->bytes == f->bytes &&
+		    !memcmp(emb->data, f->data, f->bytes))
+			return 0;
+		return err_set(e, "%s: tensor lm_head.weight differs from"
+			       " model.embed_tokens.weight, but the"
+			       " configuration ties them", f->file);
+	}
+	return err_set(e, "%s: tensor %s is no part of this model", f->file,
+		       f->name);
+}
+
+int
+llama_match(const struct llama *m, const struct st *s, struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < m->ntensors; i++)
+		if (match_one(&m->tensor[i], s, "", e) < 0)
+			return -1;
+	for (i = 0; i < s->n; i++)
+		if (!find_tensor(m, s->v[i].name) &&
+		    match_extra(m, s, &s->v[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- files to device ---- */
+
+static void
+zero_padding(const struct llama *m, void *base, const struct param *p,
+	     size_t size)
+{
+	int64_t real = m->c.vocab * p->cols;
+
+	if ((p->kind == PARAM_EMBED || p->kind == PARAM_HEAD) && real < p->n)
+		m->k->zero(m->k, (char *)base + (size_t)real * size,
+			   (size_t)(p->n - real) * size);
+}
+
+/* Numbers of f to dst, as float or bf16. */
+static int
+send_tensor(const struct llama *m, const struct st_tensor *f, char *dst,
+	    enum kdtype dt, struct err *e)
+{
+	struct kernels *k = m->k;
+	float *x = xmalloc(PIECE * sizeof *x);
+	uint16_t *h = (uint16_t *)x;	/* narrowed in place, front to back */
+	uint64_t at;
+	size_t i, n;
+	int rc = 0;
+
+	for (at = 0; at < f->n && rc == 0; at += n) {
+		n = f->n - at < PIECE ? (size_t)(f->n - at) : PIECE;
+		rc = st_f32(f, at, n, x, e);
+		if (rc == 0 && dt == K_BF16)
+			for (i = 0; i < n; i++) {
+				float v;
+
+				memcpy(&v, x + i, sizeof v);
+				h[i] = bf16_from_f32(v);
+			}
+		if (rc == 0) {
+			k->upload(k, dst + at * kdtype_size(dt), x,
+				  n * kdtype_size(dt));
+			k->sync(k);
+		}
+	}
+	free(x);
+	return rc;
+}
+
+int
+llama_load(struct llama *m, const struct st *s, struct err *e)
+{
+	size_t i, size = kdtype_size(m->dt);
+
+	if (llama_match(m, s, e) < 0)
+		return -1;
+	for (i = 0; i < m->ntensors; i++) {
+		const struct tensor *t = &m->tensor[i];
+		struct param *p = &m->param[t->param];
+
+		if (send_tensor(m, st_find(s, t->name), (char *)p->data +
+				(size_t)(t->row * t->cols) * size, m->dt,
+				e) < 0)
+			return -1;
+	}
+	for (i = 0; i < m->nparams; i++) {
+		zero_padding(m, m->param[i].data, &m->param[i], size);
+		if (m->param[i].w)
+			m->k->weight_update(m->k, m->param[i].w);
+	}
+	m->k->sync(m->k);
+	return 0;
+}
+
+float *
+llama_flat_new(const struct llama *m)
+{
+	size_t bytes = (size_t)m->flat * sizeof(float);
+	float *p = m->k->alloc(m->k, bytes);
+
+	m->k->zero(m->k, p, bytes);
+	return p;
+}
+
+int
+llama_flat_load(const struct llama *m, const struct st *s, const char *prefix,
+		float *flat, struct err *e)
+{
+	char name[100];
+	size_t i;
+
+	for (i = 0; i < m->ntensors; i++) {
+		const struct tensor *t = &m->tensor[i];
+		float *dst = flat + m->param[t->param].at + t->row * t->cols;
+
+		if (match_one(t, s, prefix, e) < 0)
+			return -1;
+		snprintf(name, sizeof name, "%s%s", prefix, t->name);
+		if (send_tensor(m, st_find(s, name), (char *)dst, K_F32,
+				e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void
+fill_normal(float *x, size_t n, uint64_t seed, uint64_t stream, uint64_t at,
+	    double std)
+{
+	size_t i;
+
+#pragma omp parallel for schedule(static)
+	for (i = 0; i < n; i++)
+		x[i] = (float)(std * rng_normal(seed, stream, at + i));
+}
+
+static void
+fill_ones(float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		x[i] = 1;
+}
+
+void
+llama_flat_init(const struct llama *m, uint64_t seed, double std,
+		double embed_scale, float *flat)
+{
+	struct kernels *k = m->k;
+	float *x = xmalloc(PIECE * sizeof *x);
+	double out = 1 / sqrt(2.0 * (double)m->c.layers);
+	size_t i;
+
+	for (i = 0; i < m->ntensors; i++) {
+		const struct tensor *t = &m->tensor[i];
+		const struct param *p = &m->param[t->param];
+		float *dst = flat + p->at + t->row * t->cols;
+		size_t n, total = (size_t)(t->rows * t->cols), at;
+		double s = std * (t->residual ? out : 1) *
+			(p->kind == PARAM_EMBED ? embed_scale : 1);
+
+		for (at = 0; at < total; at += n) {
+			n = total - at < PIECE ? total - at : PIECE;
+			if (t->vector)
+				fill_ones(x, n);
+			else
+				fill_normal(x, n, seed, RNG_INIT |
+					    (uint64_t)(i + 1) << 32, at, s);
+			k->upload(k, dst + at, x, n * sizeof *x);
+			k->sync(k);
+		}
+	}
+	free(x);
+}
+
+void
+llama_set(struct llama *m, const float *flat)
+{
+	struct kernels *k = m->k;
+	size_t i;
+
+	for (i = 0; i < m->nparams; i++) {
+		struct param *p = &m->param[i];
+
+		k->cast(k, &(struct k_cast){.n = p->n, .src = flat + p->at,
+			.sdt = K_F32, .dst = p->data, .ddt = m->dt});
+		if (p->w)
+			k->weight_update(k, p->w);
+	}
+}
+
+/* ---- device to files ---- */
+
+static int
+read_range(const struct llama *m, const char *src, int64_t n, size_t size,
+	   tensor_sink fn, void *ctx, struct err *e)
+{
+	char *x = xmalloc(PIECE * size);
+	size_t at, k, total = (size_t)n;
+	int rc = 0;
+
+	for (at = 0; at < total && rc == 0; at += k) {
+		k = total - at < PIECE ? total - at : PIECE;
+		m->k->download(m->k, x, src + at * size, k * size);
+		rc = fn(ctx, x, k * size, e);
+	}
+	free(x);
+	return rc;
+}
+
+int
+llama_read_weights(const struct llama *m, const struct tensor *t,
+		   tensor_sink fn, void *ctx, struct err *e)
+{
+	size_t size = kdtype_size(m->dt);
+	const char *src = m->param[t->param].data;
+
+	return read_range(m, src + (size_t)(t->row * t->cols) * size,
+			  t->rows * t->cols, size, fn, ctx, e);
+}
+
+int
+llama_read_flat(const struct llama *m, const struct tensor *t,
+		const float *flat, tensor_sink fn, void *ctx, struct err *e)
+{
+	const float *src = flat + m->param[t->param].at + t->row * t->cols;
+
+	return read_range(m, (const char *)src, t->rows * t->cols,
+			  sizeof *src, fn, ctx, e);
+}

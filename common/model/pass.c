@@ -1,0 +1,408 @@
+/*
+ * pass.c - see pass.h
+ *
+ * The residual stream x is float and a new one is kept at each half of a
+ * layer, because RMSNorm's backward reads it; everything else kept is of the
+ * compute type.  What one call makes and the next ones eat lives in scratch
+ * that all layers share.  The backward pass overwrites what it no longer
+ * needs: d(gate,up) takes the place of gate,up, and the product silu(gate)*up
+ * is computed again instead of kept.
+ *
+ *	x0 = embed                                  h1 = norm(x)   qkv = h1 Wqkv'
+ *	layer: x -> xm = x + attn(rope(qkv)) Wo'    h2 = norm(xm)  gu = h2 Wgu'
+ *	       xm -> x' = xm + swiglu(gu) Wdown'
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "model/pass.h"
+
+struct acts {
+	float *x;		/* (N, C) input of the layer */
+	float *xm;		/* (N, C) after attention */
+	float *rstd1, *rstd2;	/* (N) */
+	void *h1, *h2;		/* (N, C) */
+	void *qkv;		/* (N, Q) after the rotation */
+	void *qkv0;		/* (N, Q) before it; only with QK-norm */
+	void *o;		/* (N, H D) */
+	float *lse;		/* (B, H, T) */
+	void *gu;		/* (N, 2F) */
+};
+
+struct pass {
+	struct llama *m;
+	struct kernels *k;
+	int64_t max_b, t;
+	int train;
+	struct acts *a;		/* (L); without train all are one */
+	float *x;		/* (N, C) output of the last layer */
+	float *rstd;		/* (N) */
+	void *h;		/* (N, C) after the last norm */
+	void *act;		/* (N, F) swiglu(gu) */
+	void *dact;		/* (N, max(F, H D)) */
+	void *dqkv;		/* (N, Q) */
+	void *dh;		/* (N, C) */
+	float *dx;		/* (N, C) */
+	void *dxc;		/* (N, C) dx in bf16; fp32: dx itself */
+	int32_t *pos;		/* (N) */
+	void *block;		/* all of it: one allocation */
+};
+
+/* Sizes are added up first and pointers handed out in a second round. */
+struct carve {
+	char *base;
+	size_t at;
+};
+
+static void *
+take(struct carve *c, int64_t n, size_t size)
+{
+	void *p = c->base ? c->base + c->at : NULL;
+
+	c->at += ((size_t)n * size + 63) / 64 * 64;
+	return p;
+}
+
+static void
+carve_layer(struct acts *a, struct carve *v, const struct model_config *c,
+	    size_t s, int64_t n, int train)
+{
+	int64_t hd = c->heads * c->head_dim;
+	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
+
+	a->x = take(v, n * c->hidden, 4);
+	a->xm = take(v, n * c->hidden, 4);
+	a->rstd1 = take(v, n, 4);
+	a->rstd2 = take(v, n, 4);
+	a->h1 = take(v, n * c->hidden, s);
+	a->h2 = train ? take(v, n * c->hidden, s) : a->h1;
+	a->qkv = take(v, n * q, s);
+	a->qkv0 = c->qk_norm && train ? take(v, n * q, s) : a->qkv;
+	a->o = take(v, n * hd, s);
+	a->lse = take(v, n * c->heads, 4);
+	a->gu = take(v, n * 2 * c->inter, s);
+}
+
+static void
+carve_scratch(struct pass *p, struct carve *v, const struct model_config *c,
+	      size_t s, int64_t n)
+{
+	int64_t hd = c->heads * c->head_dim;
+	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
+
+	p->x = take(v, n * c->hidden, 4);
+	p->rstd = take(v, n, 4);
+	p->h = take(v, n * c->hidden, s);
+	p->act = take(v, n * c->inter, s);
+	p->pos = take(v, n, 4);
+	if (!p->train)
+		return;
+	p->dact = take(v, n * (c->inter > hd ? c->inter : hd), s);
+	p->dqkv = take(v, n * q, s);
+	p->dh = take(v, n * c->hidden, s);
+	p->dx = take(v, n * c->hidden, 4);
+	p->dxc = s == 2 ? take(v, n * c->hidden, 2) : (void *)p->dx;
+}
+
+static size_t
+carve_all(struct pass *p, const struct model_config *c, size_t s, char *base)
+{
+	struct carve v = {base, 0};
+	int64_t n = p->max_b * p->t, i;
+
+	for (i = 0; i < c->layers; i++)
+		if (i == 0 || p->train)
+			carve_layer(&p->a[i], &v, c, s, n, p->train);
+		else
+			p->a[i] = p->a[0];
+	carve_scratch(p, &v, c, s, n);
+	return v.at;
+}
+
+int64_t
+pass_bytes(const struct model_config *c, enum kdtype dt, int64_t max_b,
+	   int64_t t, int train)
+{
+	struct pass p = {.max_b = max_b, .t = t, .train = train};
+	size_t n;
+
+	p.a = xcalloc((size_t)c->layers, sizeof *p.a);
+	n = carve_all(&p, c, kdtype_size(dt), NULL);
+	free(p.a);
+	return (int64_t)n;
+}
+
+static void
+make_positions(struct pass *p)
+{
+	int64_t n = p->max_b * p->t, i;
+	int32_t *pos = xmalloc((size_t)n * sizeof *pos);
+
+	for (i = 0; i < n; i++)
+		pos[i] = (int32_t)(i % p->t);
+	p->k->upload(p->k, p->pos, pos, (size_t)n * sizeof *pos);
+	p->k->sync(p->k);
+	free(pos);
+}
+
+struct pass *
+pass_new(struct llama *m, int64_t max_b, int64_t t, int train)
+{
+	struct pass *p = xcalloc(1, sizeof *p);
+	size_t s = kdtype_size(m->dt);
+
+	p->m = m;
+	p->k = m->k;
+	p->max_b = max_b;
+	p->t = t;
+	p->train = train;
+	p->a = xcalloc((size_t)m->c.layers, sizeof *p->a);
+	p->block = p->k->alloc(p->k, carve_all(p, &m->c, s, NULL));
+	carve_all(p, &m->c, s, p->block);
+	make_positions(p);
+	return p;
+}
+
+void
+pass_free(struct pass *p)
+{
+	if (!p)
+		return;
+	p->k->release(p->k, p->block);
+	free(p->a);
+	free(p);
+}
+
+/* ---- forward ---- */
+
+static void
+norm_fwd(struct pass *p, const float *x, size_t w, void *y, float *rstd,
+	 int64_t n)
+{
+	p->k->rmsnorm_fwd(p->k, &(struct k_rmsnorm_fwd){
+		.n = n, .c = p->m->c.hidden, .dt = p->m->dt, .x = x,
+		.w = p->m->param[w].data, .eps = (float)p->m->c.norm_eps,
+		.y = y, .rstd = rstd});
+}
+
+static void
+product(struct pass *p, size_t w, int64_t n, const void *x, void *y)
+{
+	p->k->matmul_fwd(p->k, &(struct k_matmul_fwd){
+		.w = p->m->param[w].w, .n = n, .x = x, .y = y,
+		.ydt = p->m->dt});
+}
+
+/* y = x W' + add, both of them float: back into the residual stream. */
+static void
+product_add(struct pass *p, size_t w, int64_t n, const void *x, float *y,
+	    const float *add)
+{
+	p->k->matmul_fwd(p->k, &(struct k_matmul_fwd){
+		.w = p->m->param[w].w, .n = n, .x = x, .y = y, .ydt = K_F32,
+		.add = add});
+}
+
+static struct k_rope_fwd
+rope_args(const struct pass *p, const struct llama_layer *l,
+	  const struct acts *a, int64_t n)
+{
+	const struct llama *m = p->m;
+	int norm = m->c.qk_norm;
+
+	return (struct k_rope_fwd){
+		.n = n, .h = m->c.heads, .g = m->c.kv_heads,
+		.d = m->c.head_dim, .dt = m->dt, .in = a->qkv0, .out = a->qkv,
+		.pos = p->pos, .cos = m->cos, .sin = m->sin,
+		.qw = norm ? m->param[l->qnorm].data : NULL,
+		.kw = norm ? m->param[l->knorm].data : NULL,
+		.eps = (float)m->c.norm_eps};
+}
+
+static float
+attn_scale(const struct pass *p)
+{
+	return 1 / __builtin_sqrtf((float)p->m->c.head_dim);
+}
+
+static void
+layer_fwd(struct pass *p, const struct llama_layer *l, struct acts *a,
+	  float *out, const struct pass_batch *b)
+{
+	const struct model_config *c = &p->m->c;
+	struct kernels *k = p->k;
+	struct k_rope_fwd rope;
+	int64_t n = b->b * p->t;
+
+	norm_fwd(p, a->x, l->norm1, a->h1, a->rstd1, n);
+	product(p, l->qkv, n, a->h1, a->qkv0);
+	rope = rope_args(p, l, a, n);
+	k->rope_fwd(k, &rope);
+	k->attn_fwd(k, &(struct k_attn_fwd){
+		.b = b->b, .t = p->t, .h = c->heads, .g = c->kv_heads,
+		.d = c->head_dim, .dt = p->m->dt, .qkv = a->qkv,
+		.start = b->start, .scale = attn_scale(p), .o = a->o,
+		.lse = a->lse});
+	product_add(p, l->o, n, a->o, a->xm, a->x);
+	norm_fwd(p, a->xm, l->norm2, a->h2, a->rstd2, n);
+	product(p, l->gu, n, a->h2, a->gu);
+	k->swiglu_fwd(k, &(struct k_swiglu_fwd){
+		.n = n, .f = c->inter, .dt = p->m->dt, .gu = a->gu,
+		.a = p->act});
+	product_add(p, l->down, n, p->act, out, a->xm);
+}
+
+static void
+forward(struct pass *p, const struct pass_batch *b)
+{
+	const struct llama *m = p->m;
+	int64_t n = b->b * p->t, i;
+
+	p->k->embed_fwd(p->k, &(struct k_embed_fwd){
+		.n = n, .c = m->c.hidden, .dt = m->dt,
+		.w = m->param[m->embed].data, .tok = b->tok, .scale = 1,
+		.y = p->a[0].x});
+	for (i = 0; i < m->c.layers; i++)
+		layer_fwd(p, &m->layer[i], &p->a[i],
+			  i + 1 < m->c.layers ? p->a[i + 1].x : p->x, b);
+	norm_fwd(p, p->x, m->norm, p->h, p->rstd, n);
+}
+
+/* ---- backward ---- */
+
+static float *
+grad_of(const struct pass *p, const struct pass_batch *b, size_t param)
+{
+	return b->grad + p->m->param[param].at;
+}
+
+static void
+weight_bwd(struct pass *p, const struct pass_batch *b, size_t w,
+	   const void *dy, const void *x)
+{
+	const struct param *q = &p->m->param[w];
+
+	p->k->matmul_dw(p->k, &(struct k_matmul_dw){
+		.n = b->b * p->t, .out = q->rows, .in = q->cols,
+		.dt = p->m->dt, .dy = dy, .x = x, .dw = grad_of(p, b, w),
+		.accumulate = b->accumulate});
+}
+
+static void
+input_bwd(struct pass *p, const struct pass_batch *b, size_t w,
+	  const void *dy, void *dx)
+{
+	p->k->matmul_dx(p->k, &(struct k_matmul_dx){
+		.w = p->m->param[w].w, .n = b->b * p->t, .dy = dy, .dx = dx});
+}
+
+static void
+norm_bwd(struct pass *p, const struct pass_batch *b, size_t w,
+	 const float *x, const float *rstd, int dx_accumulate)
+{
+	p->k->rmsnorm_bwd(p->k, &(struct k_rmsnorm_bwd){
+		.n = b->b * p->t, .c = p->m->c.hidden, .dt = p->m->dt,
+		.dy = p->dh, .x = x, .w = p->m->param[w].data, .rstd = rstd,
+		.dx = p->dx, .dx_accumulate = dx_accumulate,
+		.dxc = p->m->dt == K_BF16 ? p->dxc : NULL,
+		.dw = grad_of(p, b, w), .dw_accumulate = b->accumulate});
+}
+
+static void
+feed_forward_bwd(struct pass *p, const struct llama_layer *l,
+		 const struct acts *a, const struct pass_batch *b)
+{
+	struct kernels *k = p->k;
+
+	input_bwd(p, b, l->down, p->dxc, p->dact);
+	k->swiglu_bwd(k, &(struct k_swiglu_bwd){
+		.n = b->b * p->t, .f = p->m->c.inter, .dt = p->m->dt,
+		.gu = a->gu, .da = p->dact, .dgu = a->gu, .a = p->act});
+	weight_bwd(p, b, l->down, p->dxc, p->act);
+	input_bwd(p, b, l->gu, a->gu, p->dh);
+	weight_bwd(p, b, l->gu, a->gu, a->h2);
+	norm_bwd(p, b, l->norm2, a->xm, a->rstd2, 1);
+}
+
+static void
+rope_bwd(struct pass *p, const struct llama_layer *l, const struct acts *a,
+	 const struct pass_batch *b)
+{
+	struct k_rope_fwd f = rope_args(p, l, a, b->b * p->t);
+	int norm = p->m->c.qk_norm;
+
+	p->k->rope_bwd(p->k, &(struct k_rope_bwd){
+		.n = f.n, .h = f.h, .g = f.g, .d = f.d, .dt = f.dt,
+		.dqkv = p->dqkv, .pos = f.pos, .cos = f.cos, .sin = f.sin,
+		.qw = f.qw, .kw = f.kw, .in = norm ? f.in : NULL,
+		.eps = f.eps,
+		.dqw = norm ? grad_of(p, b, l->qnorm) : NULL,
+		.dkw = norm ? grad_of(p, b, l->knorm) : NULL,
+		.accumulate = b->accumulate});
+}
+
+static void
+attention_bwd(struct pass *p, const struct llama_layer *l,
+	      const struct acts *a, const struct pass_batch *b)
+{
+	const struct model_config *c = &p->m->c;
+	struct kernels *k = p->k;
+
+	input_bwd(p, b, l->o, p->dxc, p->dact);
+	weight_bwd(p, b, l->o, p->dxc, a->o);
+	k->attn_bwd(k, &(struct k_attn_bwd){
+		.b = b->b, .t = p->t, .h = c->heads, .g = c->kv_heads,
+		.d = c->head_dim, .dt = p->m->dt, .qkv = a->qkv,
+		.start = b->start, .scale = attn_scale(p), .o = a->o,
+		.lse = a->lse, .dout = p->dact, .dqkv = p->dqkv});
+	rope_bwd(p, l, a, b);
+	input_bwd(p, b, l->qkv, p->dqkv, p->dh);
+	weight_bwd(p, b, l->qkv, p->dqkv, a->h1);
+	norm_bwd(p, b, l->norm1, a->x, a->rstd1, 1);
+}
+
+/* A tied matrix has the head's gradient already when the lookup's comes. */
+static void
+backward(struct pass *p, const struct pass_batch *b)
+{
+	const struct llama *m = p->m;
+	int64_t i;
+
+	norm_bwd(p, b, m->norm, p->x, p->rstd, 0);
+	for (i = m->c.layers - 1; i >= 0; i--) {
+		feed_forward_bwd(p, &m->layer[i], &p->a[i], b);
+		attention_bwd(p, &m->layer[i], &p->a[i], b);
+	}
+	p->k->embed_bwd(p->k, &(struct k_embed_bwd){
+		.n = b->b * p->t, .c = m->c.hidden, .v = m->vp, .tok = b->tok,
+		.dx = p->dx, .scale = 1, .dw = grad_of(p, b, m->embed),
+		.accumulate = m->c.tie || b->accumulate});
+}
+
+void
+pass_run(struct pass *p, const struct pass_batch *b)
+{
+	const struct llama *m = p->m;
+
+	forward(p, b);
+	p->k->ce_head(p->k, &(struct k_ce_head){
+		.w = m->param[m->head].w, .n = b->b * p->t, .v = m->c.vocab,
+		.h = p->h, .target = b->target, .scale = b->scale,
+		.zcoef = b->zcoef, .loss = b->loss, .logz = b->logz,
+		.argmax = b->argmax, .dh = b->grad ? p->dh : NULL,
+		.dw = b->grad ? grad_of(p, b, m->head) : NULL,
+		.accumulate = b->accumulate});
+	if (b->grad)
+		backward(p, b);
+}
+
+void
+pass_logits(struct pass *p, const struct pass_batch *b, float *logits)
+{
+	const struct llama *m = p->m;
+
+	forward(p, b);
+	p->k->matmul_fwd(p->k, &(struct k_matmul_fwd){
+		.w = m->param[m->head].w, .n = b->b * p->t, .x = p->h,
+		.y = logits, .ydt = K_F32});
+}

@@ -1,0 +1,37 @@
+/*
+ * schedule.h - the learning rate as a pure function of the step
+ *
+ * Step s (0-based, 0 <= s < steps) of a run of `steps` updates:
+ *	warm-up, s < warmup:		peak * (s + 1) / warmup
+ *	cosine:				min + (peak - min) * (1 + cos(pi r)) / 2
+ *	wsd (warmup-stable-decay):	peak, then over the last `decay` steps
+ *					peak + (min - peak) * r
+ * with r = (s - start) / (end - start), start the first step behind warm-up
+ * (cosine) or the first of the decay (wsd), end = steps.  So the first rate is
+ * peak / warmup, the rate of step `warmup` is peak, min is approached and
+ * would be reached at step `steps`; past it the rate stays min.  Always
+ * 0 < rate <= peak: where a formula gives less than peak * 1e-6 (a min of 0),
+ * the rate is peak * 1e-6.
+ */
+#ifndef ASSAY_SCHEDULE_H
+#define ASSAY_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum schedule_kind { SCHEDULE_COSINE, SCHEDULE_WSD, SCHEDULE_CONSTANT };
+extern const char *const schedule_names[];	/* NULL ends it */
+
+struct schedule {
+	enum schedule_kind kind;
+	int64_t steps, warmup, decay;
+	double peak, min;
+};
+
+double schedule_lr(const struct schedule *s, int64_t step);
+
+/* 0 < peak, 0 <= min <= peak, counts not negative, warmup + decay <= steps. */
+int schedule_check(const struct schedule *s, struct err *e);
+
+#endif
