@@ -28,7 +28,7 @@ enum { MAX_FILES = 32, CHUNK = 1 << 20 };
 
 struct entry {
 	char *name;
-	uint64_t bytes = 0, hash = 0;
+	uint64_t bytes, hash;
 };
 
 struct ckpt_writer {
