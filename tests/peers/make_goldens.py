@@ -250,6 +250,10 @@ def main(out, text_path):
             old_style(folder)
         for f in ("tokenizer.json", "tokenizer_config.json"):
             shutil.copy(f"{tokdir}/{f}", folder)
+        # Loaded again: .to(bfloat16) has rounded the constants of RoPE too,
+        # which nobody who loads the folder does.
+        model = cls.from_pretrained(folder, dtype=torch.float32,
+                                    attn_implementation="sdpa")
         model.double().eval()
         save_file(goldens(model, cfg, 200 + seed, name == "llama-gqa"),
                   folder + "/golden.safetensors")
