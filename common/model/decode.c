@@ -1,0 +1,324 @@
+/*
+ * decode.c - see decode.h
+ *
+ * A layer here is the forward half of pass.c with two differences: the keys
+ * and values of the rows go into the cache, and attention reads the cache.
+ * All layers share one set of activations, the residual stream is updated in
+ * place.  What bounds the speed with one row is reading the weights once.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/decode.h"
+
+struct decoder {
+	struct llama *m;
+	struct kernels *k;
+	int64_t slots, positions, max_rows;
+	void **kc, **vc;	/* (L) of (slots, G, P, D) */
+	float *x;		/* (N, C) */
+	void *h;		/* (N, C) */
+	void *qkv;		/* (N, Q) */
+	void *o;		/* (N, H D) */
+	void *gu;		/* (N, 2F) */
+	void *act;		/* (N, F) */
+	int32_t *tok, *slot, *pos;	/* (N) device */
+	int32_t *host;		/* (3, N) what they were uploaded from */
+	float *logits;		/* (N or fewer, Vp), made when asked for */
+	int64_t logit_rows;
+	float *loss, *logz;	/* (N) */
+	int32_t *target, *argmax;	/* (N) */
+	void *block;
+};
+
+struct carve {
+	char *base;
+	size_t at;
+};
+
+static void *
+take(struct carve *c, int64_t n, size_t size)
+{
+	void *p = c->base ? c->base + c->at : NULL;
+
+	c->at += ((size_t)n * size + 63) / 64 * 64;
+	return p;
+}
+
+static size_t
+carve_all(struct decoder *d, const struct model_config *c, size_t s,
+	  char *base)
+{
+	struct carve v = {base, 0};
+	int64_t n = d->max_rows, hd = c->heads * c->head_dim, i;
+	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
+	int64_t cache = d->slots * c->kv_heads * d->positions * c->head_dim;
+
+	for (i = 0; i < c->layers; i++) {
+		void *kc = take(&v, cache, s), *vc = take(&v, cache, s);
+
+		if (d->kc) {
+			d->kc[i] = kc;
+			d->vc[i] = vc;
+		}
+	}
+	d->x = take(&v, n * c->hidden, 4);
+	d->h = take(&v, n * c->hidden, s);
+	d->qkv = take(&v, n * q, s);
+	d->o = take(&v, n * hd, s);
+	d->gu = take(&v, n * 2 * c->inter, s);
+	d->act = take(&v, n * c->inter, s);
+	d->tok = take(&v, n, 4);
+	d->slot = take(&v, n, 4);
+	d->pos = take(&v, n, 4);
+	d->loss = take(&v, n, 4);
+	d->logz = take(&v, n, 4);
+	d->target = take(&v, n, 4);
+	d->argmax = take(&v, n, 4);
+	return v.at;
+}
+
+int64_t
+decoder_bytes(const struct model_config *c, enum kdtype dt, int64_t slots,
+	      int64_t positions, int64_t max_rows)
+{
+	struct decoder d = {.slots = slots, .positions = positions,
+		.max_rows = max_rows};
+
+	return (int64_t)carve_all(&d, c, kdtype_size(dt), NULL);
+}
+
+struct decoder *
+decoder_new(struct llama *m, int64_t slots, int64_t positions,
+	    int64_t max_rows)
+{
+	struct decoder *d = xcalloc(1, sizeof *d);
+	size_t s = kdtype_size(m->dt);
+
+	d->m = m;
+	d->k = m->k;
+	d->slots = slots;
+	d->positions = positions;
+	d->max_rows = max_rows;
+	d->kc = xcalloc((size_t)m->c.layers, sizeof *d->kc);
+	d->vc = xcalloc((size_t)m->c.layers, sizeof *d->vc);
+	d->host = xmalloc((size_t)max_rows * 3 * sizeof *d->host);
+	d->block = d->k->alloc(d->k, carve_all(d, &m->c, s, NULL));
+	carve_all(d, &m->c, s, d->block);
+	return d;
+}
+
+void
+decoder_free(struct decoder *d)
+{
+	if (!d)
+		return;
+	d->k->release(d->k, d->logits);
+	d->k->release(d->k, d->block);
+	free(d->kc);
+	free(d->vc);
+	free(d->host);
+	free(d);
+}
+
+/* The host copy may be overwritten only when the last upload is done. */
+static void
+send_rows(struct decoder *d, int64_t n, const int32_t *tok,
+	  const int32_t *slot, const int32_t *pos)
+{
+	size_t bytes = (size_t)n * sizeof *tok;
+	int32_t *h = d->host;
+
+	d->k->sync(d->k);
+	memcpy(h, tok, bytes);
+	memcpy(h + n, slot, bytes);
+	memcpy(h + 2 * n, pos, bytes);
+	d->k->upload(d->k, d->tok, h, bytes);
+	d->k->upload(d->k, d->slot, h + n, bytes);
+	d->k->upload(d->k, d->pos, h + 2 * n, bytes);
+}
+
+static void
+norm(struct decoder *d, size_t w, int64_t n)
+{
+	d->k->rmsnorm_fwd(d->k, &(struct k_rmsnorm_fwd){
+		.n = n, .c = d->m->c.hidden, .dt = d->m->dt, .x = d->x,
+		.w = d->m->param[w].data, .eps = (float)d->m->c.norm_eps,
+		.y = d->h});
+}
+
+static void
+product(struct decoder *d, size_t w, int64_t n, const void *x, void *y)
+{
+	d->k->matmul_fwd(d->k, &(struct k_matmul_fwd){
+		.w = d->m->param[w].w, .n = n, .x = x, .y = y,
+		.ydt = d->m->dt});
+}
+
+static void
+product_add(struct decoder *d, size_t w, int64_t n, const void *x)
+{
+	d->k->matmul_fwd(d->k, &(struct k_matmul_fwd){
+		.w = d->m->param[w].w, .n = n, .x = x, .y = d->x,
+		.ydt = K_F32, .add = d->x});
+}
+
+static void
+attention(struct decoder *d, const struct llama_layer *l, int64_t layer,
+	  int64_t n)
+{
+	const struct llama *m = d->m;
+	const struct model_config *c = &m->c;
+	struct kernels *k = d->k;
+
+	k->rope_fwd(k, &(struct k_rope_fwd){
+		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
+		.dt = m->dt, .in = d->qkv, .out = d->qkv, .pos = d->pos,
+		.cos = m->cos, .sin = m->sin,
+		.qw = c->qk_norm ? m->param[l->qnorm].data : NULL,
+		.kw = c->qk_norm ? m->param[l->knorm].data : NULL,
+		.eps = (float)c->norm_eps});
+	k->kv_put(k, &(struct k_kv_put){
+		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
+		.p = d->positions, .dt = m->dt, .qkv = d->qkv,
+		.slot = d->slot, .pos = d->pos, .kc = d->kc[layer],
+		.vc = d->vc[layer]});
+	k->attn_cache(k, &(struct k_attn_cache){
+		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
+		.p = d->positions, .dt = m->dt, .qkv = d->qkv,
+		.slot = d->slot, .pos = d->pos, .kc = d->kc[layer],
+		.vc = d->vc[layer],
+		.scale = 1 / __builtin_sqrtf((float)c->head_dim), .o = d->o});
+}
+
+static void
+layer_run(struct decoder *d, int64_t layer, int64_t n)
+{
+	const struct llama_layer *l = &d->m->layer[layer];
+
+	norm(d, l->norm1, n);
+	product(d, l->qkv, n, d->h, d->qkv);
+	attention(d, l, layer, n);
+	product_add(d, l->o, n, d->o);
+	norm(d, l->norm2, n);
+	product(d, l->gu, n, d->h, d->gu);
+	d->k->swiglu_fwd(d->k, &(struct k_swiglu_fwd){
+		.n = n, .f = d->m->c.inter, .dt = d->m->dt, .gu = d->gu,
+		.a = d->act});
+	product_add(d, l->down, n, d->act);
+}
+
+void
+decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
+	    const int32_t *slot, const int32_t *pos)
+{
+	const struct llama *m = d->m;
+	int64_t i;
+
+	send_rows(d, n, tok, slot, pos);
+	d->k->embed_fwd(d->k, &(struct k_embed_fwd){
+		.n = n, .c = m->c.hidden, .dt = m->dt,
+		.w = m->param[m->embed].data, .tok = d->tok, .scale = 1,
+		.y = d->x});
+	for (i = 0; i < m->c.layers; i++)
+		layer_run(d, i, n);
+	norm(d, m->norm, n);
+}
+
+static const void *
+hidden(const struct decoder *d, int64_t row)
+{
+	return (const char *)d->h + (size_t)(row * d->m->c.hidden) *
+		kdtype_size(d->m->dt);
+}
+
+void
+decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out)
+{
+	const struct llama *m = d->m;
+	size_t v = (size_t)m->c.vocab, vp = (size_t)m->vp;
+	int64_t i;
+
+	if (n > d->logit_rows) {
+		d->k->release(d->k, d->logits);
+		d->logits = d->k->alloc(d->k, (size_t)n * vp *
+					sizeof *d->logits);
+		d->logit_rows = n;
+	}
+	d->k->matmul_fwd(d->k, &(struct k_matmul_fwd){
+		.w = m->param[m->head].w, .n = n, .x = hidden(d, first),
+		.y = d->logits, .ydt = K_F32});
+	for (i = 0; i < n; i++)
+		d->k->download(d->k, out + (size_t)i * v,
+			       d->logits + (size_t)i * vp, v * sizeof *out);
+}
+
+void
+decoder_score(struct decoder *d, int64_t first, int64_t n,
+	      const int32_t *target, float *loss, int32_t *argmax)
+{
+	const struct llama *m = d->m;
+	size_t bytes = (size_t)n * 4;
+
+	d->k->upload(d->k, d->target, target, bytes);
+	d->k->ce_head(d->k, &(struct k_ce_head){
+		.w = m->param[m->head].w, .n = n, .v = m->c.vocab,
+		.h = hidden(d, first), .target = d->target, .loss = d->loss,
+		.logz = d->logz, .argmax = argmax ? d->argmax : NULL});
+	d->k->download(d->k, loss, d->loss, bytes);
+	if (argmax)
+		d->k->download(d->k, argmax, d->argmax, bytes);
+}
+
+/* ---- greedy ---- */
+
+/* The prompt in chunks; the last row's choice is the first new token. */
+static int32_t
+feed_prompt(struct decoder *d, const uint32_t *prompt, int64_t n)
+{
+	int32_t *row = xmalloc((size_t)d->max_rows * 3 * sizeof *row);
+	int32_t *slot = row + d->max_rows, *pos = slot + d->max_rows;
+	int32_t none = -1, best = 0;
+	int64_t at, i, k;
+	float loss;
+
+	for (at = 0; at < n; at += k) {
+		k = n - at < d->max_rows ? n - at : d->max_rows;
+		for (i = 0; i < k; i++) {
+			row[i] = (int32_t)prompt[at + i];
+			slot[i] = 0;
+			pos[i] = (int32_t)(at + i);
+		}
+		decoder_run(d, k, row, slot, pos);
+		if (at + k == n)
+			decoder_score(d, k - 1, 1, &none, &loss, &best);
+	}
+	free(row);
+	return best;
+}
+
+int64_t
+decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
+	       int64_t max, int64_t eos, uint32_t *out, int (*stop)(void *),
+	       void *ctx)
+{
+	int32_t tok, slot = 0, none = -1, pos;
+	int64_t made = 0;
+	float loss;
+
+	if (n > d->positions)
+		n = d->positions;
+	tok = feed_prompt(d, prompt, n);
+	while (made < max && tok != eos && n + made < d->positions &&
+	       !(stop && stop(ctx))) {
+		out[made] = (uint32_t)tok;
+		pos = (int32_t)(n + made);
+		made++;
+		if (made == max)
+			break;
+		decoder_run(d, 1, &tok, &slot, &pos);
+		decoder_score(d, 0, 1, &none, &loss, &tok);
+	}
+	return made;
+}

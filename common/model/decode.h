@@ -1,0 +1,58 @@
+/*
+ * decode.h - generation: a key/value cache and few rows at a time
+ *
+ * A decoder has `slots` sequences, each with room for `positions` tokens.
+ * Every call takes rows (token, slot, position) in any mix: a prompt in
+ * chunks, one row a sequence, or both; a row sees what its slot holds at
+ * positions 0..pos, its own included.  So the caller keeps the books (which
+ * slot is at which position) and a slot is reused by starting at 0 again.
+ *
+ * The model needs K_USE_FWD and positions >= those used.  One thread.
+ */
+#ifndef ASSAY_DECODE_H
+#define ASSAY_DECODE_H
+
+#include "model/llama.h"
+
+struct decoder;
+
+struct decoder *decoder_new(struct llama *m, int64_t slots, int64_t positions,
+			    int64_t max_rows);
+void decoder_free(struct decoder *d);		/* NULL is fine */
+
+/* Device memory of a decoder of these sizes (without the model). */
+int64_t decoder_bytes(const struct model_config *c, enum kdtype dt,
+		      int64_t slots, int64_t positions, int64_t max_rows);
+
+/*
+ * Run n rows, 1..max_rows: tok (0..V-1), slot, pos are host arrays, copied
+ * before the call returns.  No (slot, pos) twice in a call.  The final hidden
+ * states of these rows stay until the next call.
+ */
+void decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
+		 const int32_t *slot, const int32_t *pos);
+
+/*
+ * Logits of rows [first, first + n) of the last call: out is host memory,
+ * (n, V), float.  Waits for the device.
+ */
+void decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out);
+
+/*
+ * For scoring: of rows [first, first + n), loss[i] = -log p(target[i]) and the
+ * id of the largest logit (the lowest on a tie).  target -1: only argmax.
+ * Host arrays; logits never stand in memory.  argmax may be NULL.
+ */
+void decoder_score(struct decoder *d, int64_t first, int64_t n,
+		   const int32_t *target, float *loss, int32_t *argmax);
+
+/*
+ * Greedy continuation of one prompt in slot 0, for samples during training:
+ * at most max tokens to out, stops before eos (-1: none) and where positions
+ * end.  Returns how many.  stop: polled between tokens, may be NULL.
+ */
+int64_t decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
+		       int64_t max, int64_t eos, uint32_t *out,
+		       int (*stop)(void *), void *ctx);
+
+#endif
