@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/json.h"
@@ -319,14 +320,14 @@ no_text(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 	const struct json_pick *t)
 {
 	char why[400];
-	size_t at = 0;
+	size_t at = 1;
 
 	if (!t->present) {
-		snprintf(why, sizeof(why), "byte 0: no key \"%.200s\" "
+		snprintf(why, sizeof(why), "byte 1: no key \"%.200s\" "
 			 "(--text-key names another)", p->key[KEY_TEXT]);
 	} else {
 		if (t->raw.p >= d->line.p && t->raw.p < d->line.p + d->line.n)
-			at = t->raw.p - d->line.p;
+			at = t->raw.p - d->line.p + 1;
 		snprintf(why, sizeof(why), "byte %zu: \"%.200s\" is %s, "
 			 "not a string", at, p->key[KEY_TEXT],
 			 type_name(t->type));
