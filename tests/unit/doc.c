@@ -372,7 +372,7 @@ bad_lines(void **state)
 		{"{\"text\":\"a\",\"x\":\"\xc3(\"}\n", ""},
 		{"{\"text\":\"a\",\"x\":\"\\x\"}\n", ""},
 		{"{\"text\":\"a\",\"x\":01}\n", ""},
-		{"{\"text\":\"a\",\"id\":1e400}\n", "byte 17: number out"},
+		{"{\"text\":\"a\",\"id\":1e400}\n", "byte 18: number out"},
 	};
 	struct doc_opts o;
 	struct doc_stats st;
