@@ -1,0 +1,344 @@
+/*
+ * shard.c - one stream over all parts: tokens, documents, windows
+ *
+ * A part is found by binary search over the first tokens (or records) of all
+ * parts, then a block in it (shard_native.c) or an offset (foreign files).
+ * Nothing here allocates or locks, so any number of threads may read.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "record/shard_int.h"
+
+const struct shard_info *
+shards_info(const struct shards *s)
+{
+	return &s->info;
+}
+
+/* Last part whose first token is at or before `at`. */
+static const struct part *
+part_at(const struct shards *s, uint64_t at)
+{
+	size_t lo = 0, hi = s->nparts, mid;
+
+	while (hi - lo > 1) {
+		mid = lo + (hi - lo) / 2;
+		if (s->part[mid].first <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &s->part[lo];
+}
+
+static const struct part *
+part_of_doc(const struct shards *s, uint64_t d)
+{
+	size_t lo = 0, hi = s->nparts, mid;
+
+	while (hi - lo > 1) {
+		mid = lo + (hi - lo) / 2;
+		if (s->part[mid].first_doc <= d)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &s->part[lo];
+}
+
+static int
+foreign_read(const struct part *p, uint64_t at, size_t n, uint32_t *ids)
+{
+	const unsigned char *q = p->tok + at * p->width;
+	uint16_t v;
+	size_t i;
+
+	if (p->width == 4) {
+		memcpy(ids, q, n * 4);
+		return 0;
+	}
+	for (i = 0; i < n; i++) {
+		memcpy(&v, q + 2 * i, 2);	/* may be unaligned */
+		ids[i] = v;
+	}
+	return 0;
+}
+
+/* ids[0..n) came from `at` of part p: are all below the vocabulary? */
+static int
+within_limit(const struct part *p, uint32_t vocab, uint64_t at, size_t n,
+	     const uint32_t *ids, struct err *e)
+{
+	uint32_t most = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		most = ids[i] > most ? ids[i] : most;
+	if (n == 0 || most < vocab)
+		return 0;
+	for (i = 0; ids[i] < vocab; i++)
+		;
+	return err_set(e, "%s: offset %llu: token %llu is id %u, the vocabulary "
+		       "has %u", p->name, (unsigned long long)
+		       (p->tok_offset + (at + i) * p->width),
+		       (unsigned long long)(at + i), ids[i], vocab);
+}
+
+int
+shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
+	    struct err *e)
+{
+	if (at > s->info.tokens || n > s->info.tokens - at)
+		return err_set(e, "%s: tokens %llu to %llu asked for, the stream "
+			       "has %llu", s->part[0].name,
+			       (unsigned long long)at,
+			       (unsigned long long)(at + n),
+			       (unsigned long long)s->info.tokens);
+	while (n > 0) {
+		const struct part *p = part_at(s, at);
+		uint64_t off = at - p->first;
+		size_t m = n;
+
+		if (m > p->tokens - off)
+			m = (size_t)(p->tokens - off);
+		if ((p->format == SHARD_ASSAY ?
+		     native_read(p, off, m, ids, e) :
+		     foreign_read(p, off, m, ids)) < 0)
+			return -1;
+		if (s->hint.limit && s->hint.vocab &&
+		    within_limit(p, s->hint.vocab, off, m, ids, e) < 0)
+			return -1;
+		ids += m;
+		at += m;
+		n -= m;
+	}
+	return 0;
+}
+
+int
+shards_verify(struct shards *s, struct err *e)
+{
+	uint32_t ids[4096];
+	uint64_t at;
+	size_t i, n;
+
+	for (i = 0; i < s->nparts; i++) {
+		const struct part *p = &s->part[i];
+
+		if (p->format == SHARD_ASSAY && native_verify(p, e) < 0)
+			return -1;
+		if (!s->hint.limit || !s->hint.vocab ||
+		    (p->format == SHARD_ASSAY &&
+		     p->head->vocab <= s->hint.vocab))
+			continue;
+		for (at = 0; at < p->tokens; at += n) {
+			n = p->tokens - at < 4096 ? p->tokens - at : 4096;
+			if (shards_read(s, p->first + at, n, ids, e) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+int
+shards_doc(const struct shards *s, uint64_t d, struct shard_doc *out,
+	   struct err *e)
+{
+	const struct part *p;
+	uint64_t k;
+
+	if (d >= s->info.pieces)
+		return err_set(e, "%s: document %llu asked for, the stream has "
+			       "%llu", s->part[0].name, (unsigned long long)d,
+			       (unsigned long long)s->info.pieces);
+	p = part_of_doc(s, d);
+	k = d - p->first_doc;
+	out->file = p->name;
+	out->nth = p->nth + k;
+	if (p->format == SHARD_ASSAY)
+		return native_doc(p, k, out, e);
+	out->start = k ? p->first + p->ends[k - 1] : p->first - p->carry;
+	out->end = p->first + p->ends[k];
+	out->from = 0;
+	out->first = out->last = 1;
+	out->id = (struct span){NULL, 0};
+	if (p->id_end && p->id_end[k] > (k ? p->id_end[k - 1] : 0)) {
+		out->id.p = p->id_text + (k ? p->id_end[k - 1] : 0);
+		out->id.n = p->id_end[k] - (k ? p->id_end[k - 1] : 0);
+	}
+	return 0;
+}
+
+struct span
+shards_doc_id(const struct shard_doc *d, struct buf *tmp)
+{
+	if (d->id.p)
+		return d->id;
+	buf_reset(tmp);
+	buf_printf(tmp, "%s:#%llu", d->file, (unsigned long long)d->nth);
+	return buf_span(tmp);
+}
+
+uint64_t
+shards_doc_at(const struct shards *s, uint64_t at, struct err *e)
+{
+	const struct part *p;
+	uint64_t lo = 0, hi, mid, d;
+
+	if (s->info.pieces == 0 || at >= s->info.tokens)
+		return UINT64_MAX;
+	p = part_at(s, at);
+	if (p->format == SHARD_ASSAY) {
+		d = native_doc_at(p, at - p->first, e);
+		if (d == UINT64_MAX && (e->set || p->first_doc == 0))
+			return UINT64_MAX;
+		return p->first_doc + d;	/* d = -1: the one before */
+	}
+	at -= p->first;
+	for (hi = p->docs; lo < hi; ) {		/* first that ends behind `at` */
+		mid = lo + (hi - lo) / 2;
+		if (p->ends[mid] > at)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return p->first_doc + lo;
+}
+
+uint64_t
+shards_windows(const struct shards *s, uint32_t T)
+{
+	if (T == 0)
+		return 0;
+	if (s->info.windows)
+		return T == s->info.seq_len ?
+		       s->info.tokens / ((uint64_t)T + 1) : 0;
+	return s->info.tokens ? (s->info.tokens - 1) / T : 0;
+}
+
+uint64_t
+shards_window_at(const struct shards *s, uint32_t T, uint64_t k)
+{
+	return k * ((uint64_t)T + !!s->info.windows);
+}
+
+static int
+window_exists(const struct shards *s, uint32_t T, uint64_t k, struct err *e)
+{
+	uint64_t n = shards_windows(s, T);
+
+	if (k < n)
+		return 0;
+	if (s->info.windows && T != s->info.seq_len)
+		return err_set(e, "%s: its windows were cut for --seq-len %u, "
+			       "not %u", s->part[0].name, s->info.seq_len, T);
+	if (n == 0)
+		return err_set(e, "%s: need at least %llu tokens for a window "
+			       "of %u and its targets, have %llu",
+			       s->part[0].name, (unsigned long long)T + 1, T,
+			       (unsigned long long)s->info.tokens);
+	return err_set(e, "%s: window %llu asked for, there are %llu",
+		       s->part[0].name, (unsigned long long)k,
+		       (unsigned long long)n);
+}
+
+/* Along the records of a window, in order. */
+struct walk {
+	uint64_t d, start, end;		/* the record that may hold the token */
+	int any;
+};
+
+static int
+walk_load(const struct shards *s, struct walk *w, struct err *e)
+{
+	struct shard_doc doc;
+
+	w->any = 0;
+	if (w->d >= s->info.pieces)
+		return 0;
+	if (shards_doc(s, w->d, &doc, e) < 0)
+		return -1;
+	w->start = doc.start;
+	w->end = doc.end;
+	w->any = 1;
+	return 0;
+}
+
+/*
+ * The run of tokens from `at` that lie in one document or in padding: sets
+ * *run to its length (at most n) and *pad.
+ */
+static int
+walk_run(const struct shards *s, struct walk *w, uint64_t at, uint64_t n,
+	 uint64_t *run, int *pad, struct err *e)
+{
+	while (w->any && w->end <= at) {
+		w->d++;
+		if (walk_load(s, w, e) < 0)
+			return -1;
+	}
+	*pad = !w->any || w->start > at;
+	*run = n;
+	if (*pad && w->any && w->start - at < n)
+		*run = w->start - at;
+	if (!*pad && w->end - at < n)
+		*run = w->end - at;
+	return 0;
+}
+
+static void
+fill_run(uint32_t T, uint64_t i, uint64_t run, int pad, uint32_t number,
+	 int doc_mask, uint8_t *mask, uint32_t *seg)
+{
+	uint64_t end = i + run, j;
+
+	for (j = i; seg && j < end && j < T; j++)
+		seg[j] = number;
+	/* The token at i + 1 is the target of position i. */
+	for (j = i ? i - 1 : 0; mask && j + 1 < end && j < T; j++)
+		mask[j] = !pad;
+	if (mask && doc_mask && i && i - 1 < T)
+		mask[i - 1] = 0;		/* the first of another document */
+}
+
+int
+shards_window(const struct shards *s, uint32_t T, uint64_t k, int doc_mask,
+	      uint32_t *ids, uint32_t *targets, uint8_t *mask, uint32_t *seg,
+	      struct err *e)
+{
+	uint64_t at, i, run;
+	struct walk w = {0};
+	uint32_t number = 0;
+	int pad;
+
+	if (window_exists(s, T, k, e) < 0)
+		return -1;
+	at = shards_window_at(s, T, k);
+	if (shards_read(s, at, T, ids, e) < 0 ||
+	    shards_read(s, at + T, 1, targets + T - 1, e) < 0)
+		return -1;
+	memcpy(targets, ids + 1, (T - 1) * sizeof(*ids));
+	if (!mask && !seg)
+		return 0;
+	if (s->info.pieces == 0) {
+		if (seg)
+			memset(seg, 0, T * sizeof(*seg));
+		if (mask)
+			memset(mask, 1, T);
+		return 0;
+	}
+	w.d = shards_doc_at(s, at, e);
+	if (e->set)
+		return -1;
+	if (w.d == UINT64_MAX)
+		w.d = 0;
+	if (walk_load(s, &w, e) < 0)
+		return -1;
+	for (i = 0; i <= T; i += run, number++) {
+		if (walk_run(s, &w, at + i, T + 1 - i, &run, &pad, e) < 0)
+			return -1;
+		fill_run(T, i, run, pad, number, doc_mask, mask, seg);
+	}
+	return 0;
+}
