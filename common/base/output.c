@@ -312,11 +312,13 @@ output_flush(struct output *o, struct err *e)
 }
 
 /* Everything to the device; after this only the rename can fail. */
-static int
+int
 output_finish(struct output *o, struct err *e)
 {
 	int fd;
 
+	if (o->fd < 0)
+		return 0;
 	if (o->zstd && output_compress(o, NULL, 0, ZSTD_e_end, e) < 0)
 		return -1;
 	if (output_empty_buf(o, e) < 0)
@@ -329,6 +331,8 @@ output_finish(struct output *o, struct err *e)
 		o->fd = -1;
 	if (fd < 0 || close(fd) < 0)
 		return err_sys(e, errno, "%s", o->label);
+	free(o->buf);
+	o->buf = NULL;
 	return 0;
 }
 

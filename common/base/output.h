@@ -25,6 +25,12 @@ int output_write(struct output *o, const void *p, size_t n, struct err *e);
 int output_pwrite(struct output *o, const void *p, size_t n, uint64_t off,
 		  struct err *e);
 
+/*
+ * Flush, fsync and close a named file that is not to appear yet: it holds no
+ * descriptor and no buffer until output_commit_all(), so a set may have many.
+ */
+int output_finish(struct output *o, struct err *e);
+
 /* Flush, fsync, rename; closes o whatever happens. */
 int output_commit(struct output *o, struct err *e);
 

@@ -227,7 +227,11 @@ file_end(struct shard_writer *w, int last, struct err *e)
 static int
 rotate(struct shard_writer *w, struct err *e)
 {
-	return file_end(w, 0, e) < 0 ? -1 : file_begin(w, e);
+	if (file_end(w, 0, e) < 0 || output_finish(w->ids, e) < 0 ||
+	    (w->side && output_finish(w->side, e) < 0) ||
+	    (w->meta && output_finish(w->meta, e) < 0))
+		return -1;
+	return file_begin(w, e);
 }
 
 static int
