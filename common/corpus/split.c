@@ -37,65 +37,35 @@ struct split_scratch {
 	size_t at;
 };
 
-#define CONTRACTIONS "'s|'t|'re|'ve|'m|'ll|'d"
-#define WORD_CL "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
-#define OTHER_CL " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
-#define BLANKS "\\s+(?!\\S)|\\s+"
-#define LINES "\\s*[\\r\\n]+"
-#define U "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define W "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LEAD "[^\\r\\n\\p{L}\\p{N}]?"
-
-/* The first spelling of a name is the one that is written. */
-static const struct known {
-	const char *name;
-	enum scan kind;
-	const char *pattern;
-} known[] = {
-	{"gpt2", SCAN_GPT2, CONTRACTIONS "| ?\\p{L}+| ?\\p{N}+|"
-	 " ?[^\\s\\p{L}\\p{N}]+|" BLANKS},
-	{"gpt2", SCAN_GPT2, "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++|"
-	 " ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s"},
-	{"gpt2", SCAN_GPT2, "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+|"
-	 " ?[^\\s\\p{L}\\p{N}]+|" BLANKS},
-	{"cl100k", SCAN_CL100K, "(?i:" CONTRACTIONS ")|" WORD_CL
-	 "|\\p{N}{1,3}|" OTHER_CL "|" LINES "|" BLANKS},
-	{"cl100k", SCAN_CL100K, "'(?i:[sdmt]|ll|ve|re)|" WORD_CL
-	 "|\\p{N}{1,3}|" OTHER_CL "|" LINES "|" BLANKS},
-	{"qwen2", SCAN_QWEN2, "(?i:" CONTRACTIONS ")|" WORD_CL
-	 "|\\p{N}|" OTHER_CL "|" LINES "|" BLANKS},
-	{"o200k", SCAN_O200K, LEAD U "*" W "+(?i:" CONTRACTIONS ")?|"
-	 LEAD U "+" W "*(?i:" CONTRACTIONS ")?|\\p{N}{1,3}|"
-	 " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES "|" BLANKS},
-};
-enum { NKNOWN = sizeof(known) / sizeof(known[0]) };
-
-static const struct known *
-find_known(const char *name)
+static enum scan
+scan_of(enum pattern p)
 {
-	for (size_t i = 0; i < NKNOWN; i++)
-		if (strcmp(name, known[i].name) == 0 ||
-		    strcmp(name, known[i].pattern) == 0)
-			return &known[i];
-	return NULL;
+	switch (p) {
+	case PATTERN_NONE:
+		return SCAN_NONE;
+	case PATTERN_GPT2:
+		return SCAN_GPT2;
+	case PATTERN_CL100K:
+		return SCAN_CL100K;
+	case PATTERN_QWEN2:
+		return SCAN_QWEN2;
+	case PATTERN_O200K:
+		return SCAN_O200K;
+	default:
+		return SCAN_REGEX;
+	}
 }
 
 const char *
 split_pattern(const char *name)
 {
-	const struct known *k = find_known(name);
-
-	if (strcmp(name, "none") == 0)
-		return NULL;
-	return k && strcmp(name, k->name) == 0 ? k->pattern : name;
+	return pattern_regex(name);
 }
 
 const char *
 split_name(const char *pattern)
 {
-	const struct known *k = find_known(pattern);
-
-	return k ? k->name : strcmp(pattern, "none") == 0 ? "none" : "regex";
+	return pattern_name(pattern_find(pattern));
 }
 
 struct split *
@@ -107,17 +77,16 @@ split_new(const char *const *names, const int *behavior, size_t n,
 	s->level = xcalloc(n + 1, sizeof(*s->level));
 	for (size_t i = 0; i < n; i++) {
 		struct level *l = &s->level[s->n];
-		const struct known *k = find_known(names[i]);
 
-		if (strcmp(names[i], "none") == 0)
+		l->kind = scan_of(pattern_find(names[i]));
+		if (l->kind == SCAN_NONE)
 			continue;
 		l->behavior = behavior ? behavior[i] : SPLIT_ISOLATED;
-		l->kind = k ? k->kind : SCAN_REGEX;
 		s->n++;
 		if ((l->behavior & ~SPLIT_INVERT) == SPLIT_REMOVED)
 			err_set(e, "split behavior Removed is not done: it "
 				"loses text");
-		else if (!k)
+		else if (l->kind == SCAN_REGEX)
 			l->re = regex_new(names[i], strlen(names[i]), e);
 		if (e->set) {
 			split_free(s);

@@ -17,14 +17,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-
-/*
- * What becomes of a match and of what lies between two, as in tokenizers'
- * Split.  SPLIT_REMOVED is refused: nothing of a document may be lost.
- * SPLIT_INVERT is or-ed to it: matches and gaps change places.
- */
-enum split_behavior { SPLIT_ISOLATED, SPLIT_REMOVED, SPLIT_MERGED_WITH_PREVIOUS,
-	SPLIT_MERGED_WITH_NEXT, SPLIT_CONTIGUOUS, SPLIT_INVERT = 8 };
+#include "record/pattern.h"
 
 struct split;	/* immutable; shared by threads */
 

@@ -13,38 +13,62 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "record/pattern.h"
 
 enum vocab_kind {
 	VOCAB_BYTE_LEVEL,	/* GPT-2 family: tokens are byte strings */
 	VOCAB_SENTENCEPIECE	/* byte_fallback BPE over characters (Llama-2, Mistral) */
 };
 
+/*
+ * An added token.  One that is special is text where it stands in a
+ * document; one that is not is cut out of the text before all else, as
+ * tokenizers does (runs of spaces of GPT-NeoX): before normalization, or
+ * after it where `normalized` is set.
+ */
 struct vocab_special {
 	struct span text;
 	uint32_t id;
 	int special;		/* "special": true in added_tokens */
+	int normalized;
+};
+
+/* Where SentencePiece's U+2581 is put before a text; a text that added
+ * tokens cut apart has several sections. */
+enum vocab_prepend {
+	VOCAB_PREPEND_NEVER,
+	VOCAB_PREPEND_EACH,	/* normalizer Prepend: each section */
+	VOCAB_PREPEND_ALWAYS,	/* Metaspace: each that has none yet */
+	VOCAB_PREPEND_FIRST	/* Metaspace: the first, if it has none yet */
 };
 
 struct vocab {
 	enum vocab_kind kind;
 	uint32_t n;		/* ids 0..n-1, specials included */
 	struct span *token;	/* [n] bytes (byte level: decoded; SP: UTF-8 with
-				   U+2581, byte tokens <0xHH> as their one byte) */
+				   U+2581, byte tokens <0xHH> as their one byte);
+				   p NULL: no token has this id */
 	uint8_t *flags;		/* [n] VOCAB_* below */
 	size_t nmerges;
 	uint32_t (*merge)[3];	/* left, right, result, in rank order */
+	int rank_by_id;		/* .tiktoken: a merge's rank is its result's id;
+				   several merges may have one result */
 	struct vocab_special *special;	/* added tokens, by id */
 	size_t nspecial;
-	/* Splitting of the text into pieces, in order; patterns as in the file. */
-	struct span *split;	/* [nsplit]; byte level with use_regex: gpt2's */
-	int *split_behavior;	/* [nsplit] enum split_behavior of corpus/split.h */
+	/* Splitting of the text into pieces, in order: names of pattern.h or
+	 * patterns as in the file, NUL behind each; gpt2's for use_regex. */
+	struct span *split;	/* [nsplit] */
+	int *split_behavior;	/* [nsplit] enum split_behavior */
 	size_t nsplit;
 	int nfc;		/* normalizer NFC */
 	int add_prefix_space;	/* ByteLevel add_prefix_space */
-	int sp_prepend;		/* SentencePiece: U+2581 put before the text */
+	enum vocab_prepend sp_prepend;
+	int sp_split;		/* Metaspace split: a piece begins at each U+2581 */
+	int byte_fallback, fuse_unk;
 	int ignore_merges;	/* whole-piece lookup first */
 	int64_t bos, eos, unk, pad;	/* id or -1 */
-	int ours;		/* written by tok-train */
+	int ours;		/* laid out as tok-train does: bytes in GPT-2
+				   order, merge k is id 256+k, specials last */
 	uint64_t fingerprint;	/* XXH3 of (kind, tokens by id, merges, splits,
 				   normalizer): what decides the ids */
 	void *priv;
@@ -64,12 +88,20 @@ void vocab_free(struct vocab *v);
 /*
  * For tok-train: a byte-level vocabulary from merges (left, right ids with
  * bytes in GPT-2 order at 0..255) and special tokens, which come last.
+ * split_pattern: a regular expression or a name of pattern.h.  BOS and EOS are
+ * the special tokens named <|bos|> and <|eos|> (or <|endoftext|>).  Error: a
+ * special token that is empty, given twice or equal to an ordinary token, a
+ * merge of ids not there yet, one that gives the bytes of another token.
  */
 struct vocab *vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 			  const char *const *special, size_t nspecial,
 			  const char *split_pattern, struct err *e);
 
-/* Write into b the bytes of tokenizer.json / .tiktoken / tokenizer_config.json. */
+/*
+ * Append to b the bytes of tokenizer.json (of one that was loaded: as it was),
+ * .tiktoken (byte level only; without the special tokens), and
+ * tokenizer_config.json.
+ */
 void vocab_json(const struct vocab *v, struct buf *b);
 void vocab_tiktoken(const struct vocab *v, struct buf *b);
 void vocab_config_json(const struct vocab *v, int64_t max_len, struct buf *b);
@@ -77,8 +109,11 @@ void vocab_config_json(const struct vocab *v, int64_t max_len, struct buf *b);
 /* Byte 0..255 to its GPT-2 id and back. */
 extern const uint8_t vocab_byte_id[256], vocab_id_byte[256];
 
-/* Append the bytes of ids; decoding of SentencePiece takes the leading
- * space off.  -1: an id >= n (message names position and id). */
+/*
+ * Append the bytes of ids; decoding of SentencePiece turns U+2581 into a
+ * space and takes the leading one off.  skip_special leaves added tokens with
+ * special set out.  -1: an id without a token (message: position and id).
+ */
 int vocab_decode(const struct vocab *v, const uint32_t *ids, size_t n,
 		 int skip_special, struct buf *out, struct err *e);
 

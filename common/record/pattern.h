@@ -1,0 +1,30 @@
+/*
+ * pattern.h - split patterns that have names
+ *
+ * A split cuts a text into pieces before the merges.  gpt2 (r50k, p50k),
+ * cl100k (GPT-4, Llama-3), o200k (GPT-4o) and qwen2 are known here in every
+ * published spelling that gives the same pieces; corpus/split.h cuts by them.
+ */
+#ifndef ASSAY_PATTERN_H
+#define ASSAY_PATTERN_H
+
+enum pattern { PATTERN_OTHER, PATTERN_NONE, PATTERN_GPT2, PATTERN_CL100K,
+	PATTERN_QWEN2, PATTERN_O200K };
+
+/*
+ * What becomes of a match and of what lies between two, as in tokenizers'
+ * Split.  SPLIT_REMOVED is refused: nothing of a document may be lost.
+ * SPLIT_INVERT is or-ed to it: matches and gaps change places.
+ */
+enum split_behavior { SPLIT_ISOLATED, SPLIT_REMOVED, SPLIT_MERGED_WITH_PREVIOUS,
+	SPLIT_MERGED_WITH_NEXT, SPLIT_CONTIGUOUS, SPLIT_INVERT = 8 };
+
+/* Which one a name or a regular expression is. */
+enum pattern pattern_find(const char *name_or_regex);
+const char *pattern_name(enum pattern p);
+
+/* The regular expression to write into a file for a name, the argument itself
+ * when it is no name, NULL for "none". */
+const char *pattern_regex(const char *name_or_regex);
+
+#endif

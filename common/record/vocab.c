@@ -1,0 +1,418 @@
+/*
+ * vocab.c - the vocabulary in memory
+ *
+ * Token bytes and names live in blocks that are freed with it.  Byte-level
+ * files write each byte of a token as one character: those that print as
+ * themselves (0x21-7E, A1-AC, AE-FF), the other 68 in ascending order as
+ * U+0100 on.  The GPT-2 order of byte ids is that of these characters.
+ */
+#include "record/vocab.h"
+
+#include <stdlib.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/input.h"
+#include "base/mem.h"
+#include "record/vocab_priv.h"
+
+struct arena_block {
+	struct arena_block *next;
+	char p[];
+};
+
+const uint8_t vocab_id_byte[256] = {
+#define R8(x) x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7
+	R8(0x21), R8(0x29), R8(0x31), R8(0x39), R8(0x41), R8(0x49), R8(0x51),
+	R8(0x59), R8(0x61), R8(0x69), R8(0x71), 0x79, 0x7a, 0x7b, 0x7c, 0x7d,
+	0x7e, R8(0xa1), 0xa9, 0xaa, 0xab, 0xac, 0xae, 0xaf, R8(0xb0), R8(0xb8),
+	R8(0xc0), R8(0xc8), R8(0xd0), R8(0xd8), R8(0xe0), R8(0xe8), R8(0xf0),
+	R8(0xf8), R8(0x00), R8(0x08), R8(0x10), R8(0x18), 0x20, R8(0x7f),
+	R8(0x87), R8(0x8f), R8(0x97), 0x9f, 0xa0, 0xad
+};
+
+/* 0x21..7e are ids 0..93, a1..ac 94..105, ae..ff 106..187, 00..20 188..220,
+ * 7f..a0 221..254, ad 255. */
+#define ID(b) ((b) < 0x21 ? (b) + 188 : (b) < 0x7f ? (b) - 0x21 : \
+	(b) < 0xa1 ? (b) - 0x7f + 221 : (b) < 0xad ? (b) - 0xa1 + 94 : \
+	(b) == 0xad ? 255 : (b) - 0xae + 106)
+#define I8(x) ID(x), ID(x + 1), ID(x + 2), ID(x + 3), ID(x + 4), ID(x + 5), \
+	ID(x + 6), ID(x + 7)
+#define I64(x) I8(x), I8(x + 8), I8(x + 16), I8(x + 24), I8(x + 32), \
+	I8(x + 40), I8(x + 48), I8(x + 56)
+const uint8_t vocab_byte_id[256] = {I64(0), I64(64), I64(128), I64(192)};
+
+uint32_t
+vocab_byte_char(unsigned byte)
+{
+	unsigned id = vocab_byte_id[byte];
+
+	return id < 188 ? byte : 0x100 + id - 188;
+}
+
+int
+vocab_char_byte(uint32_t c)
+{
+	if (c >= 0x100)
+		return c < 0x144 ? vocab_id_byte[188 + c - 0x100] : -1;
+	return vocab_byte_id[c] < 188 ? (int)c : -1;
+}
+
+struct vocab *
+vocab_new(enum vocab_kind kind)
+{
+	struct vocab *v = xcalloc(1, sizeof(*v));
+
+	v->priv = xcalloc(1, sizeof(struct vocab_priv));
+	v->kind = kind;
+	v->bos = v->eos = v->unk = v->pad = -1;
+	return v;
+}
+
+struct span
+vocab_keep(struct vocab *v, const char *p, size_t n)
+{
+	struct vocab_priv *a = v->priv;
+	struct span s;
+
+	if (a->left < n + 1) {
+		size_t size = n + 1 > 65536 ? n + 1 : 65536;
+		struct arena_block *b = xmalloc(sizeof(*b) + size);
+
+		b->next = a->blocks;
+		a->blocks = b;
+		a->room = b->p;
+		a->left = size;
+	}
+	s = (struct span){a->room, n};
+	if (n)
+		memcpy(a->room, p, n);
+	a->room[n] = 0;
+	a->room += n + 1;
+	a->left -= n + 1;
+	return s;
+}
+
+void
+vocab_add_split(struct vocab *v, struct span pattern, int behavior)
+{
+	size_t k = v->nsplit++;
+
+	v->split = xreallocarray(v->split, k + 1, sizeof(*v->split));
+	v->split_behavior = xreallocarray(v->split_behavior, k + 1,
+					  sizeof(*v->split_behavior));
+	v->split[k] = vocab_keep(v, pattern.p, pattern.n);
+	v->split_behavior[k] = behavior;
+}
+
+void
+vocab_free(struct vocab *v)
+{
+	struct vocab_priv *a;
+
+	if (!v)
+		return;
+	a = v->priv;
+	while (a->blocks) {
+		struct arena_block *b = a->blocks;
+
+		a->blocks = b->next;
+		free(b);
+	}
+	buf_clear(&a->source);
+	free(a);
+	free(v->token);
+	free(v->flags);
+	free(v->merge);
+	free(v->special);
+	free(v->split);
+	free(v->split_behavior);
+	free(v);
+}
+
+void
+names_init(struct name_table *t, const struct span *name, size_t n)
+{
+	size_t size = 1024;
+
+	while (size < 2 * n)
+		size *= 2;
+	t->slot = xcalloc(size, sizeof(*t->slot));
+	t->mask = size - 1;
+	t->name = name;
+}
+
+void
+names_clear(struct name_table *t)
+{
+	free(t->slot);
+	t->slot = NULL;
+}
+
+void
+names_add(struct name_table *t, uint32_t index)
+{
+	struct span s = t->name[index];
+	size_t i = XXH3_64bits(s.p, s.n) & t->mask;
+
+	while (t->slot[i])
+		i = (i + 1) & t->mask;
+	t->slot[i] = index + 1;
+}
+
+int64_t
+names_find(const struct name_table *t, struct span s)
+{
+	size_t i = XXH3_64bits(s.p, s.n) & t->mask;
+
+	for (; t->slot[i]; i = (i + 1) & t->mask)
+		if (span_eq(t->name[t->slot[i] - 1], s))
+			return t->slot[i] - 1;
+	return -1;
+}
+
+/* Bytes in GPT-2 order, then merges in order, then the added tokens. */
+static int
+layout_is_ours(const struct vocab *v)
+{
+	if (v->kind != VOCAB_BYTE_LEVEL || v->rank_by_id || v->nfc ||
+	    v->n != 256 + v->nmerges + v->nspecial)
+		return 0;
+	for (size_t i = 0; i < 256; i++)
+		if (v->token[i].n != 1 ||
+		    (uint8_t)v->token[i].p[0] != vocab_id_byte[i])
+			return 0;
+	for (size_t i = 0; i < v->nmerges; i++)
+		if (v->merge[i][2] != 256 + i)
+			return 0;
+	for (size_t i = 0; i < v->nspecial; i++)
+		if (v->special[i].id != 256 + v->nmerges + i)
+			return 0;
+	return 1;
+}
+
+static int64_t
+special_named(const struct vocab *v, const char *name)
+{
+	for (size_t i = 0; i < v->nspecial; i++)
+		if (v->special[i].special &&
+		    span_eq(v->special[i].text, span_str(name)))
+			return v->special[i].id;
+	return -1;
+}
+
+/* A fingerprint is of values in a fixed order and width, not of memory. */
+static void
+mix(XXH3_state_t *h, const void *p, size_t n)
+{
+	uint64_t len = n;
+
+	XXH3_64bits_update(h, &len, sizeof(len));
+	if (n)
+		XXH3_64bits_update(h, p, n);
+}
+
+static uint64_t
+fingerprint(const struct vocab *v)
+{
+	uint32_t how[] = {(uint32_t)v->kind, v->n, (uint32_t)v->nfc,
+		(uint32_t)v->add_prefix_space, (uint32_t)v->sp_prepend,
+		(uint32_t)v->sp_split, (uint32_t)v->byte_fallback,
+		(uint32_t)v->fuse_unk, (uint32_t)v->ignore_merges,
+		(uint32_t)v->rank_by_id, (uint32_t)v->unk};
+	XXH3_state_t *h = XXH3_createState();
+	uint64_t x;
+
+	XXH3_64bits_reset(h);
+	mix(h, how, sizeof(how));
+	for (uint32_t i = 0; i < v->n; i++)
+		mix(h, v->token[i].p, v->token[i].n);
+	mix(h, v->merge, v->nmerges * sizeof(*v->merge));
+	for (size_t i = 0; i < v->nsplit; i++) {
+		const char *re = pattern_regex(v->split[i].p);
+
+		mix(h, re, re ? strlen(re) : 0);
+		mix(h, &v->split_behavior[i], sizeof(int));
+	}
+	for (size_t i = 0; i < v->nspecial; i++) {
+		uint32_t s[3] = {v->special[i].id,
+			(uint32_t)v->special[i].special,
+			(uint32_t)v->special[i].normalized};
+
+		mix(h, s, sizeof(s));
+	}
+	x = XXH3_64bits_digest(h);
+	XXH3_freeState(h);
+	return x;
+}
+
+void
+vocab_finish(struct vocab *v)
+{
+	v->ours = layout_is_ours(v);
+	if (v->ours) {
+		if (v->bos < 0)
+			v->bos = special_named(v, "<|bos|>");
+		if (v->eos < 0)
+			v->eos = special_named(v, "<|eos|>");
+		if (v->eos < 0)
+			v->eos = special_named(v, "<|endoftext|>");
+	}
+	v->fingerprint = fingerprint(v);
+}
+
+static int
+build_merges(struct vocab *v, const uint32_t (*pairs)[2], size_t n,
+	     struct name_table *names, struct err *e)
+{
+	struct buf b = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t l = pairs[i][0], r = pairs[i][1], id = 256 + (uint32_t)i;
+
+		if (l >= id || r >= id) {
+			err_set(e, "merge %zu: ids %u and %u, but only %u "
+				"tokens are there yet", i, l, r, id);
+			break;
+		}
+		buf_reset(&b);
+		buf_put(&b, v->token[l].p, v->token[l].n);
+		buf_put(&b, v->token[r].p, v->token[r].n);
+		v->token[id] = vocab_keep(v, b.p, b.n);
+		if (names_find(names, v->token[id]) >= 0) {
+			err_set(e, "merge %zu: its bytes are token %lld already",
+				i, (long long)names_find(names, v->token[id]));
+			break;
+		}
+		names_add(names, id);
+		memcpy(v->merge[i], (uint32_t[]){l, r, id}, 3 * sizeof(l));
+	}
+	buf_clear(&b);
+	return e->set ? -1 : 0;
+}
+
+static int
+build_special(struct vocab *v, const char *const *special, size_t n,
+	      struct name_table *names, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = 256 + (uint32_t)(v->nmerges + i);
+		int64_t same;
+
+		v->token[id] = vocab_keep(v, special[i], strlen(special[i]));
+		if (v->token[id].n == 0)
+			return err_set(e, "special token %zu is empty", i + 1);
+		same = names_find(names, v->token[id]);
+		if (same >= 0)
+			return err_set(e, "special token '%s' is token %lld "
+				       "already", special[i], (long long)same);
+		names_add(names, id);
+		v->flags[id] = VOCAB_SPECIAL;
+		v->special[i] = (struct vocab_special){v->token[id], id, 1, 0};
+	}
+	return 0;
+}
+
+struct vocab *
+vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
+	    const char *const *special, size_t nspecial,
+	    const char *split_pattern, struct err *e)
+{
+	struct vocab *v = vocab_new(VOCAB_BYTE_LEVEL);
+	struct name_table names;
+
+	v->nmerges = nmerges;
+	v->nspecial = nspecial;
+	v->n = (uint32_t)(256 + nmerges + nspecial);
+	v->token = xcalloc(v->n, sizeof(*v->token));
+	v->flags = xcalloc(v->n, 1);
+	v->merge = xcalloc(nmerges + 1, sizeof(*v->merge));
+	v->special = xcalloc(nspecial + 1, sizeof(*v->special));
+	names_init(&names, v->token, v->n);
+	for (uint32_t i = 0; i < 256; i++) {
+		v->token[i] = vocab_keep(v, (const char *)&vocab_id_byte[i], 1);
+		v->flags[i] = VOCAB_BYTE;
+		names_add(&names, i);
+	}
+	if (split_pattern && pattern_find(split_pattern) != PATTERN_NONE)
+		vocab_add_split(v, span_str(split_pattern), SPLIT_ISOLATED);
+	if (build_merges(v, pairs, nmerges, &names, e) < 0 ||
+	    build_special(v, special, nspecial, &names, e) < 0) {
+		names_clear(&names);
+		vocab_free(v);
+		return NULL;
+	}
+	names_clear(&names);
+	vocab_finish(v);
+	return v;
+}
+
+struct vocab *
+vocab_load(const char *path, const char *split, struct err *e)
+{
+	struct vocab *v;
+	size_t n, i = 0;
+	char *p;
+
+	if (input_slurp(path, &p, &n, e) < 0)
+		return NULL;
+	while (i < n && strchr(" \t\r\n", p[i]) && p[i])
+		i++;
+	if (i == n) {
+		err_set(e, "%s: empty: no tokenizer", path);
+		v = NULL;
+	} else if (p[i] == '{') {
+		if (split)
+			err_set(e, "%s: a tokenizer.json says itself how it "
+				"splits: leave the split '%s' out", path, split);
+		v = split ? NULL : vocab_from_json(p, n, path, e);
+	} else {
+		v = vocab_from_tiktoken(p, n, path, split, e);
+	}
+	free(p);
+	return v;
+}
+
+static void
+put_token(const struct vocab *v, uint32_t id, struct buf *out)
+{
+	struct span t = v->token[id];
+
+	if (v->kind == VOCAB_BYTE_LEVEL) {
+		buf_put(out, t.p, t.n);
+		return;
+	}
+	for (size_t i = 0; i < t.n; i++) {
+		if (t.n - i >= 3 && memcmp(t.p + i, "\u2581", 3) == 0) {
+			buf_putc(out, ' ');
+			i += 2;
+		} else {
+			buf_putc(out, t.p[i]);
+		}
+	}
+}
+
+int
+vocab_decode(const struct vocab *v, const uint32_t *ids, size_t n,
+	     int skip_special, struct buf *out, struct err *e)
+{
+	size_t start = out->n;
+	int strip = v->kind == VOCAB_SENTENCEPIECE &&
+		v->sp_prepend != VOCAB_PREPEND_NEVER;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ids[i] >= v->n || !v->token[ids[i]].p)
+			return err_set(e, "position %zu: id %u, but the "
+				       "tokenizer has ids 0 to %u%s", i, ids[i],
+				       v->n - 1, ids[i] < v->n ?
+				       " and none of this number" : "");
+		if (skip_special && (v->flags[ids[i]] & VOCAB_SPECIAL))
+			continue;
+		put_token(v, ids[i], out);
+	}
+	if (strip && out->n > start && out->p[start] == ' ') {
+		memmove(out->p + start, out->p + start + 1, out->n - start - 1);
+		out->n--;
+	}
+	return 0;
+}

@@ -1,0 +1,178 @@
+/*
+ * vocab_json.c - a vocabulary as tokenizer.json and its companions
+ *
+ * The skeleton is the one that `tokenizers`, `transformers` and older readers
+ * load: merges as "a b" strings, special tokens ascending right behind a
+ * dense vocabulary (tokenizers gives them ids by count, not by "id"), the
+ * pattern in a Split and ByteLevel behind it with use_regex false.
+ */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "record/vocab_priv.h"
+
+/* A byte-level token's name, as it stands between quotes. */
+static void
+put_name(struct buf *b, struct span t)
+{
+	for (size_t i = 0; i < t.n; i++) {
+		uint32_t c = vocab_byte_char((uint8_t)t.p[i]);
+
+		if (c == '"' || c == '\\')
+			buf_putc(b, '\\');
+		if (c < 0x80) {
+			buf_putc(b, (char)c);
+		} else {
+			buf_putc(b, (char)(0xc0 | c >> 6));
+			buf_putc(b, (char)(0x80 | (c & 63)));
+		}
+	}
+}
+
+static void
+put_added(const struct vocab *v, struct buf *b)
+{
+	buf_puts(b, "  \"added_tokens\": [");
+	for (size_t i = 0; i < v->nspecial; i++) {
+		buf_printf(b, "%s\n    {\"id\": %u, \"content\": ",
+			   i ? "," : "", v->special[i].id);
+		json_put_str(b, v->special[i].text);
+		buf_printf(b, ", \"single_word\": false, \"lstrip\": false, "
+			   "\"rstrip\": false, \"normalized\": %s, "
+			   "\"special\": %s}",
+			   v->special[i].normalized ? "true" : "false",
+			   v->special[i].special ? "true" : "false");
+	}
+	buf_puts(b, v->nspecial ? "\n  ],\n" : "],\n");
+}
+
+static void
+put_splits(const struct vocab *v, struct buf *b)
+{
+	buf_puts(b, "  \"pre_tokenizer\": {\"type\": \"Sequence\", "
+		 "\"pretokenizers\": [\n");
+	for (size_t i = 0; i < v->nsplit; i++) {
+		buf_puts(b, "    {\"type\": \"Split\", \"pattern\": "
+			 "{\"Regex\": ");
+		json_put_str(b, span_str(pattern_regex(v->split[i].p)));
+		buf_puts(b, "}, \"behavior\": \"Isolated\", \"invert\": "
+			 "false},\n");
+	}
+	buf_puts(b, "    {\"type\": \"ByteLevel\", \"add_prefix_space\": "
+		 "false, \"trim_offsets\": true, \"use_regex\": false}\n"
+		 "  ]},\n");
+}
+
+/* [BOS] A, as in Llama-3: EOS is put by who packs documents. */
+static void
+put_post(const struct vocab *v, struct buf *b)
+{
+	struct span bos;
+
+	if (v->bos < 0) {
+		buf_puts(b, "  \"post_processor\": null,\n");
+		return;
+	}
+	bos = v->token[v->bos];
+	buf_puts(b, "  \"post_processor\": {\"type\": \"TemplateProcessing\","
+		 "\n    \"single\": [");
+	for (int pair = 0; pair < 3; pair++) {
+		buf_puts(b, "{\"SpecialToken\": {\"id\": ");
+		json_put_str(b, bos);
+		buf_printf(b, ", \"type_id\": %d}}, {\"Sequence\": {\"id\": "
+			   "\"%c\", \"type_id\": %d}}", pair == 2,
+			   pair == 2 ? 'B' : 'A', pair == 2);
+		buf_puts(b, pair == 0 ? "],\n    \"pair\": [" :
+			 pair == 1 ? ", " : "],\n");
+	}
+	buf_puts(b, "    \"special_tokens\": {");
+	json_put_str(b, bos);
+	buf_puts(b, ": {\"id\": ");
+	json_put_str(b, bos);
+	buf_printf(b, ", \"ids\": [%lld], \"tokens\": [", (long long)v->bos);
+	json_put_str(b, bos);
+	buf_puts(b, "]}}},\n");
+}
+
+static int
+is_added(const struct vocab *v, uint32_t id)
+{
+	for (size_t i = 0; i < v->nspecial; i++)
+		if (v->special[i].id == id)
+			return 1;
+	return 0;
+}
+
+static void
+put_model(const struct vocab *v, struct buf *b)
+{
+	int first = 1;
+
+	buf_printf(b, "  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
+		   "\"unk_token\": null, \"continuing_subword_prefix\": null, "
+		   "\"end_of_word_suffix\": null, \"fuse_unk\": false, "
+		   "\"byte_fallback\": false, \"ignore_merges\": %s,\n"
+		   "    \"vocab\": {", v->ignore_merges ? "true" : "false");
+	for (uint32_t i = 0; i < v->n; i++) {
+		if (!v->token[i].p || is_added(v, i))
+			continue;
+		buf_puts(b, first ? "\n      \"" : ",\n      \"");
+		put_name(b, v->token[i]);
+		buf_printf(b, "\": %u", i);
+		first = 0;
+	}
+	buf_puts(b, "\n    },\n    \"merges\": [");
+	for (size_t i = 0; i < v->nmerges; i++) {
+		buf_puts(b, i ? ",\n      \"" : "\n      \"");
+		put_name(b, v->token[v->merge[i][0]]);
+		buf_putc(b, ' ');
+		put_name(b, v->token[v->merge[i][1]]);
+		buf_putc(b, '"');
+	}
+	buf_puts(b, v->nmerges ? "\n    ]}\n}\n" : "]}\n}\n");
+}
+
+void
+vocab_json(const struct vocab *v, struct buf *b)
+{
+	const struct vocab_priv *a = v->priv;
+
+	if (a->source.n) {
+		buf_put(b, a->source.p, a->source.n);
+		return;
+	}
+	buf_puts(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n"
+		 "  \"padding\": null,\n");
+	put_added(v, b);
+	buf_puts(b, "  \"normalizer\": null,\n");
+	put_splits(v, b);
+	put_post(v, b);
+	buf_puts(b, "  \"decoder\": {\"type\": \"ByteLevel\", "
+		 "\"add_prefix_space\": true, \"trim_offsets\": true, "
+		 "\"use_regex\": true},\n");
+	put_model(v, b);
+}
+
+static void
+put_config_token(const struct vocab *v, struct buf *b, const char *key,
+		 int64_t id)
+{
+	if (id < 0)
+		return;
+	buf_printf(b, "  \"%s\": ", key);
+	json_put_str(b, v->token[id]);
+	buf_puts(b, ",\n");
+}
+
+void
+vocab_config_json(const struct vocab *v, int64_t max_len, struct buf *b)
+{
+	buf_puts(b, "{\n");
+	put_config_token(v, b, "bos_token", v->bos);
+	put_config_token(v, b, "eos_token", v->eos);
+	put_config_token(v, b, "pad_token", v->pad);
+	put_config_token(v, b, "unk_token", v->unk);
+	buf_puts(b, "  \"clean_up_tokenization_spaces\": false,\n");
+	buf_printf(b, "  \"model_max_length\": %lld,\n", (long long)max_len);
+	buf_puts(b, "  \"tokenizer_class\": \"PreTrainedTokenizerFast\"\n}\n");
+}

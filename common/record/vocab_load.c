@@ -1,0 +1,849 @@
+/*
+ * vocab_load.c - tokenizer.json in
+ *
+ * The file is a pipeline: normalizer, pre_tokenizer, model, post_processor,
+ * decoder.  Each part is read by one function that accepts what corpus/bpe.h
+ * does and refuses everything else by name; a key that we do not know is
+ * refused too, since it may change the ids.
+ */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "record/vocab_priv.h"
+
+#define U2581 "\xe2\x96\x81"
+
+struct load {
+	const char *path;
+	struct vocab *v;
+	struct err *e;
+	const struct json *root, *model, *vocab;
+	struct span *name;	/* [v->n] as in the file */
+	struct name_table names;
+	int byte_level, metaspace, sp_replace;
+};
+
+#define FAIL(l, ...) fail(l, __VA_ARGS__)
+
+static int fail(struct load *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static int
+fail(struct load *l, const char *fmt, ...)
+{
+	char what[800];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return err_set(l->e, "%s: %s", l->path, what);
+}
+
+static int
+is_null(const struct json *j)
+{
+	return !j || j->type == JSON_NULL;
+}
+
+static int
+is_str(const struct json *j, const char *s)
+{
+	return j && j->type == JSON_STRING && span_eq(j->str, span_str(s));
+}
+
+/* A boolean member: absent or null is `none`. */
+static int
+flag(struct load *l, const struct json *j, const char *key, int none)
+{
+	const struct json *k = json_get(j, key);
+
+	if (is_null(k))
+		return none;
+	if (k->type != JSON_TRUE && k->type != JSON_FALSE)
+		FAIL(l, "%s: not true or false", key);
+	return k->type == JSON_TRUE;
+}
+
+/* Refuse members of an object that are not in a NULL-terminated list. */
+static int
+only(struct load *l, const struct json *j, const char *where,
+     const char *const *keys)
+{
+	if (j->type != JSON_OBJECT)
+		return FAIL(l, "%s: not an object", where);
+	for (size_t i = 0; i < j->n; i++) {
+		size_t k = 0;
+
+		while (keys[k] && !span_eq(j->kids[i].key, span_str(keys[k])))
+			k++;
+		if (!keys[k])
+			return FAIL(l, "%s: '%.*s' is not done", where,
+				    (int)j->kids[i].key.n, j->kids[i].key.p);
+	}
+	return 0;
+}
+
+/* The type of a part, "" where there is none. */
+static struct span
+type_of(const struct json *j)
+{
+	const struct json *t = json_get(j, "type");
+
+	return t && t->type == JSON_STRING ? t->str : (struct span){"", 0};
+}
+
+static int
+is_type(const struct json *j, const char *name)
+{
+	return span_eq(type_of(j), span_str(name));
+}
+
+static int
+not_done(struct load *l, const char *part, const struct json *j)
+{
+	struct span t = type_of(j);
+
+	return FAIL(l, "%s '%.*s' is not done", part, (int)t.n, t.p);
+}
+
+/* --- normalizer --- */
+
+static int
+normalizer(struct load *l, const struct json *j)
+{
+	struct vocab *v = l->v;
+
+	if (is_null(j))
+		return 0;
+	if (is_type(j, "Sequence")) {
+		const struct json *s = json_get(j, "normalizers");
+
+		if (!s || s->type != JSON_ARRAY)
+			return FAIL(l, "normalizer: Sequence without an array");
+		for (size_t i = 0; i < s->n; i++)
+			if (normalizer(l, &s->kids[i]) < 0)
+				return -1;
+		return 0;
+	}
+	if (is_type(j, "NFC")) {
+		if (l->sp_replace || v->sp_prepend)
+			return FAIL(l, "normalizer: NFC behind Prepend or "
+				    "Replace is not done");
+		v->nfc = 1;
+		return 0;
+	}
+	if (is_type(j, "Prepend")) {
+		if (!is_str(json_get(j, "prepend"), U2581) || l->sp_replace ||
+		    v->sp_prepend)
+			return FAIL(l, "normalizer: Prepend of something else "
+				    "than U+2581, or not first, is not done");
+		v->sp_prepend = VOCAB_PREPEND_EACH;
+		return 0;
+	}
+	if (is_type(j, "Replace")) {
+		if (!is_str(json_get(j, "pattern.String"), " ") ||
+		    !is_str(json_get(j, "content"), U2581))
+			return FAIL(l, "normalizer: Replace of something else "
+				    "than a space by U+2581 is not done");
+		l->sp_replace = 1;
+		return 0;
+	}
+	return not_done(l, "normalizer", j);
+}
+
+/* --- pre_tokenizer --- */
+
+static int
+behavior_of(struct load *l, const struct json *j)
+{
+	static const char *const name[] = {"Isolated", "Removed",
+		"MergedWithPrevious", "MergedWithNext", "Contiguous"};
+	const struct json *b = json_get(j, "behavior");
+	int invert = flag(l, j, "invert", 0) ? SPLIT_INVERT : 0;
+
+	for (int i = 0; i < 5; i++)
+		if (is_str(b, name[i])) {
+			if (i == SPLIT_REMOVED)
+				break;
+			return i | invert;
+		}
+	return FAIL(l, "pre_tokenizer: Split behavior '%.*s' is not done",
+		    b ? (int)b->str.n : 0, b ? b->str.p : "");
+}
+
+/* A literal string as a regular expression. */
+static void
+quote(struct span s, struct buf *b)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c < 0x80 && c > ' ' && !(c >= '0' && c <= '9') &&
+		    !((c | 32) >= 'a' && (c | 32) <= 'z'))
+			buf_putc(b, '\\');
+		buf_putc(b, s.p[i]);
+	}
+}
+
+static int
+looks_like_regex(struct span s)
+{
+	static const char *const sign[] = {"\\p", "\\s", "\\S", "(?", "[^",
+		"\\d", "\\w", "]+", "|"};
+
+	for (size_t i = 0; i < sizeof(sign) / sizeof(sign[0]); i++)
+		if (s.n > strlen(sign[i]) &&
+		    memmem(s.p, s.n, sign[i], strlen(sign[i])))
+			return 1;
+	return 0;
+}
+
+static int
+pre_split(struct load *l, const struct json *j)
+{
+	const struct json *re = json_get(j, "pattern.Regex");
+	const struct json *str = json_get(j, "pattern.String");
+	int behavior = behavior_of(l, j);
+	struct buf b = {0};
+
+	if (behavior < 0)
+		return -1;
+	if (re && re->type == JSON_STRING) {
+		if (memchr(re->str.p, 0, re->str.n))
+			return FAIL(l, "pre_tokenizer: Split has a NUL");
+		vocab_add_split(l->v, re->str, behavior);
+		return 0;
+	}
+	if (!str || str->type != JSON_STRING || str->str.n == 0)
+		return FAIL(l, "pre_tokenizer: Split without a pattern");
+	/* in a normalized SentencePiece text there is no space left */
+	if (l->sp_replace && span_eq(str->str, span_str(" ")))
+		return 0;
+	if (looks_like_regex(str->str) || memchr(str->str.p, 0, str->str.n))
+		return FAIL(l, "pre_tokenizer: Split has the String '%.*s', "
+			    "which looks like a regular expression and would "
+			    "be taken literally: write {\"Regex\": ...}",
+			    (int)str->str.n, str->str.p);
+	quote(str->str, &b);
+	vocab_add_split(l->v, buf_span(&b), behavior);
+	buf_clear(&b);
+	return 0;
+}
+
+static int
+pre_metaspace(struct load *l, const struct json *j, int alone)
+{
+	const struct json *scheme = json_get(j, "prepend_scheme");
+	struct vocab *v = l->v;
+	int prefix = flag(l, j, "add_prefix_space", 1);
+
+	if (!is_str(json_get(j, "replacement"), U2581))
+		return FAIL(l, "pre_tokenizer: Metaspace with a replacement "
+			    "other than U+2581 is not done");
+	if (!alone || v->sp_prepend)
+		return FAIL(l, "pre_tokenizer: Metaspace beside other parts "
+			    "is not done");
+	if (is_null(scheme))
+		v->sp_prepend = prefix ? VOCAB_PREPEND_ALWAYS :
+			VOCAB_PREPEND_NEVER;
+	else if (is_str(scheme, "always"))
+		v->sp_prepend = VOCAB_PREPEND_ALWAYS;
+	else if (is_str(scheme, "first"))
+		v->sp_prepend = VOCAB_PREPEND_FIRST;
+	else if (!is_str(scheme, "never"))
+		return FAIL(l, "pre_tokenizer: prepend_scheme '%.*s' is not "
+			    "done", (int)scheme->str.n, scheme->str.p);
+	v->sp_split = flag(l, j, "split", 1);
+	l->metaspace = l->sp_replace = 1;
+	return 0;
+}
+
+static int
+pre_byte_level(struct load *l, const struct json *j, int alone)
+{
+	struct vocab *v = l->v;
+
+	l->byte_level = 1;
+	v->add_prefix_space = flag(l, j, "add_prefix_space", 1);
+	if (v->add_prefix_space && !alone)
+		return FAIL(l, "pre_tokenizer: ByteLevel with "
+			    "add_prefix_space behind other parts is not done");
+	if (flag(l, j, "use_regex", 1))
+		vocab_add_split(v, span_str("gpt2"), SPLIT_ISOLATED);
+	return 0;
+}
+
+static int
+pre_one(struct load *l, const struct json *j, int alone)
+{
+	if (l->byte_level)
+		return FAIL(l, "pre_tokenizer: ByteLevel before other parts "
+			    "is not done");
+	if (is_type(j, "Split"))
+		return pre_split(l, j);
+	if (is_type(j, "Digits")) {
+		vocab_add_split(l->v, span_str("\\p{N}"),
+				flag(l, j, "individual_digits", 0) ?
+				SPLIT_ISOLATED : SPLIT_CONTIGUOUS);
+		return 0;
+	}
+	if (is_type(j, "ByteLevel"))
+		return pre_byte_level(l, j, alone);
+	if (is_type(j, "Metaspace"))
+		return pre_metaspace(l, j, alone);
+	return not_done(l, "pre_tokenizer", j);
+}
+
+static int
+pre_tokenizer(struct load *l, const struct json *j)
+{
+	const struct json *s;
+
+	if (is_null(j))
+		return 0;
+	if (!is_type(j, "Sequence"))
+		return pre_one(l, j, 1);
+	s = json_get(j, "pretokenizers");
+	if (!s || s->type != JSON_ARRAY)
+		return FAIL(l, "pre_tokenizer: Sequence without an array");
+	for (size_t i = 0; i < s->n; i++)
+		if (pre_one(l, &s->kids[i], s->n == 1) < 0)
+			return -1;
+	return 0;
+}
+
+/* --- decoder: only the ones that undo what is done above --- */
+
+static int
+decoder(struct load *l, const struct json *j)
+{
+	static const char *const ok[] = {"ByteLevel", "ByteFallback", "Fuse",
+		"Metaspace", "Replace", "Strip"};
+	const struct json *s;
+
+	if (is_null(j))
+		return 0;
+	if (is_type(j, "Sequence")) {
+		s = json_get(j, "decoders");
+		for (size_t i = 0; s && i < s->n; i++)
+			if (decoder(l, &s->kids[i]) < 0)
+				return -1;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(ok) / sizeof(ok[0]); i++)
+		if (is_type(j, ok[i]))
+			return 0;
+	return not_done(l, "decoder", j);
+}
+
+/* --- model --- */
+
+static int
+check_model(struct load *l)
+{
+	static const char *const keys[] = {"type", "dropout", "unk_token",
+		"continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
+		"byte_fallback", "ignore_merges", "vocab", "merges", NULL};
+	static const char *const affix[] = {"continuing_subword_prefix",
+		"end_of_word_suffix"};
+	const struct json *m = l->model, *d;
+
+	if (!m || m->type != JSON_OBJECT)
+		return FAIL(l, "model: missing");
+	if (json_get(m, "type") && !is_type(m, "BPE"))
+		return not_done(l, "model", m);
+	if (only(l, m, "model", keys) < 0)
+		return -1;
+	d = json_get(m, "dropout");
+	if (!is_null(d) && !(d->type == JSON_NUMBER && d->num == 0))
+		return FAIL(l, "model: dropout is not done");
+	for (int i = 0; i < 2; i++) {
+		d = json_get(m, affix[i]);
+		if (!is_null(d) && !(d->type == JSON_STRING && d->str.n == 0))
+			return FAIL(l, "model: %s is not done", affix[i]);
+	}
+	l->v->fuse_unk = flag(l, m, "fuse_unk", 0);
+	l->v->byte_fallback = flag(l, m, "byte_fallback", 0);
+	l->v->ignore_merges = flag(l, m, "ignore_merges", 0);
+	l->vocab = json_get(m, "vocab");
+	if (!l->vocab || l->vocab->type != JSON_OBJECT || l->vocab->n == 0)
+		return FAIL(l, "model: vocab missing, empty or no object");
+	if (l->vocab->n > 1 << 26)
+		return FAIL(l, "model: vocab: too many tokens");
+	return l->e->set ? -1 : 0;
+}
+
+/* Names by id; holes are allowed as long as nothing falls into one. */
+static int
+read_names(struct load *l)
+{
+	const struct json *a = json_get(l->root, "added_tokens");
+	size_t room = l->vocab->n + (a && a->type == JSON_ARRAY ? a->n : 0);
+	int64_t max = -1;
+
+	for (size_t i = 0; i < l->vocab->n; i++) {
+		const struct json *t = &l->vocab->kids[i];
+
+		if (t->type != JSON_NUMBER || !t->is_int || t->i < 0 ||
+		    t->i > (int64_t)(4 * room + 65536))
+			return FAIL(l, "model: vocab: token '%.*s': its id is "
+				    "not a number from 0 to %zu", (int)t->key.n,
+				    t->key.p, 4 * room + 65536);
+		max = t->i > max ? t->i : max;
+	}
+	room += (size_t)max + 1;
+	l->name = xcalloc(room, sizeof(*l->name));
+	l->v->token = xcalloc(room, sizeof(*l->v->token));
+	l->v->flags = xcalloc(room, 1);
+	l->v->n = (uint32_t)max + 1;
+	names_init(&l->names, l->name, room);
+	for (size_t i = 0; i < l->vocab->n; i++) {
+		const struct json *t = &l->vocab->kids[i];
+
+		if (l->name[t->i].p)
+			return FAIL(l, "model: vocab: '%.*s' and '%.*s' have "
+				    "the same id %lld", (int)l->name[t->i].n,
+				    l->name[t->i].p, (int)t->key.n, t->key.p,
+				    (long long)t->i);
+		l->name[t->i] = vocab_keep(l->v, t->key.p, t->key.n);
+		names_add(&l->names, (uint32_t)t->i);
+	}
+	return 0;
+}
+
+/*
+ * Added tokens get the ids that tokenizers gives them: that of the model's
+ * vocabulary, else the next behind the count of it and behind the added ones.
+ * Where that is not the id in the file, readers of the file disagree.
+ */
+static int
+read_added_one(struct load *l, const struct json *t, int64_t *next)
+{
+	static const char *const keys[] = {"id", "content", "single_word",
+		"lstrip", "rstrip", "normalized", "special", NULL};
+	struct vocab *v = l->v;
+	const struct json *c = json_get(t, "content"), *id = json_get(t, "id");
+	struct vocab_special s = {{NULL, 0}, 0, 0, 0};
+	int64_t have;
+
+	if (only(l, t, "added_tokens", keys) < 0)
+		return -1;
+	if (!c || c->type != JSON_STRING || c->str.n == 0 || !id ||
+	    id->type != JSON_NUMBER || !id->is_int)
+		return FAIL(l, "added_tokens: a token without content or id");
+	have = names_find(&l->names, c->str);
+	if (have < 0)
+		have = *next;
+	if (have != id->i)
+		return FAIL(l, "added_tokens: '%.*s' has id %lld, tokenizers "
+			    "gives it %lld: list added tokens ascending right "
+			    "behind a vocabulary without holes",
+			    (int)c->str.n, c->str.p, (long long)id->i,
+			    (long long)have);
+	s.id = (uint32_t)have;
+	s.special = flag(l, t, "special", 0);
+	s.normalized = flag(l, t, "normalized", !s.special);
+	if (!s.special && (flag(l, t, "lstrip", 0) || flag(l, t, "rstrip", 0) ||
+			   flag(l, t, "single_word", 0)))
+		return FAIL(l, "added_tokens: '%.*s': lstrip, rstrip and "
+			    "single_word of a token that is not special are "
+			    "not done", (int)c->str.n, c->str.p);
+	if (s.id < v->n && l->name[s.id].p &&
+	    !span_eq(l->name[s.id], c->str))
+		return FAIL(l, "added_tokens: '%.*s' and '%.*s' have the same "
+			    "id %u", (int)c->str.n, c->str.p,
+			    (int)l->name[s.id].n, l->name[s.id].p, s.id);
+	if (s.id >= v->n)
+		v->n = s.id + 1;
+	if (!l->name[s.id].p) {
+		l->name[s.id] = vocab_keep(v, c->str.p, c->str.n);
+		names_add(&l->names, s.id);
+	}
+	s.text = l->name[s.id];
+	v->flags[s.id] |= s.special ? VOCAB_SPECIAL : 0;
+	v->special[v->nspecial++] = s;
+	*next = have + 1 > *next ? have + 1 : *next;
+	return l->e->set ? -1 : 0;
+}
+
+static int
+cmp_special(const void *a, const void *b)
+{
+	const struct vocab_special *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int
+read_added(struct load *l)
+{
+	const struct json *a = json_get(l->root, "added_tokens");
+	int64_t next = (int64_t)l->vocab->n;
+	size_t k = 0;
+
+	l->v->special = xcalloc((is_null(a) ? 0 : a->n) + 1,
+				sizeof(*l->v->special));
+	if (is_null(a))
+		return 0;
+	if (a->type != JSON_ARRAY)
+		return FAIL(l, "added_tokens: not an array");
+	for (size_t i = 0; i < a->n; i++)
+		if (read_added_one(l, &a->kids[i], &next) < 0)
+			return -1;
+	qsort(l->v->special, l->v->nspecial, sizeof(*l->v->special),
+	      cmp_special);
+	for (size_t i = 0; i < l->v->nspecial; i++)	/* listed twice */
+		if (k == 0 || l->v->special[k - 1].id != l->v->special[i].id)
+			l->v->special[k++] = l->v->special[i];
+	l->v->nspecial = k;
+	return 0;
+}
+
+static int
+is_added(const struct vocab *v, uint32_t id)
+{
+	size_t lo = 0, hi = v->nspecial;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (v->special[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < v->nspecial && v->special[lo].id == id;
+}
+
+/* Names to bytes; a name outside of the alphabet stands for itself. */
+static struct span
+byte_level_bytes(struct vocab *v, struct span name)
+{
+	struct buf b = {0};
+	struct span s;
+	size_t i = 0;
+
+	while (i < name.n) {
+		unsigned char c = (unsigned char)name.p[i];
+		uint32_t cp = c;
+		int byte;
+
+		if (c >= 0x80 && c < 0xe0 && i + 1 < name.n)
+			cp = (c & 31u) << 6 | (name.p[++i] & 63u);
+		else if (c >= 0x80)
+			cp = 0xffff;
+		byte = cp == 0xffff ? -1 : vocab_char_byte(cp);
+		if (byte < 0) {
+			buf_clear(&b);
+			return name;
+		}
+		buf_putc(&b, (char)byte);
+		i++;
+	}
+	s = vocab_keep(v, b.p, b.n);
+	buf_clear(&b);
+	return s;
+}
+
+static int
+hex_byte(struct span s)
+{
+	unsigned x;
+
+	if (s.n != 6 || memcmp(s.p, "<0x", 3) != 0 || s.p[5] != '>')
+		return -1;
+	x = 0;
+	for (int i = 3; i < 5; i++) {
+		char c = s.p[i];
+
+		x = x << 4 | (unsigned)(c >= '0' && c <= '9' ? c - '0' :
+			c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16);
+	}
+	return x < 256 ? (int)x : -1;
+}
+
+static int
+set_tokens(struct load *l)
+{
+	struct vocab *v = l->v;
+	int seen[256] = {0};
+
+	for (uint32_t i = 0; i < v->n; i++) {
+		int byte;
+
+		v->token[i] = l->name[i];
+		if (!l->name[i].p || is_added(v, i))
+			continue;
+		if (v->kind == VOCAB_BYTE_LEVEL) {
+			v->token[i] = byte_level_bytes(v, l->name[i]);
+			byte = v->token[i].n == 1 ?
+				(uint8_t)v->token[i].p[0] : -1;
+		} else if ((byte = hex_byte(l->name[i])) >= 0 &&
+			   v->byte_fallback) {
+			char c = (char)byte;
+
+			v->token[i] = vocab_keep(v, &c, 1);
+		} else {
+			byte = -1;
+		}
+		if (byte >= 0) {
+			seen[byte] = 1;
+			v->flags[i] |= VOCAB_BYTE;
+		}
+	}
+	if (v->kind == VOCAB_SENTENCEPIECE && !v->byte_fallback && v->unk >= 0)
+		return 0;
+	for (unsigned b = 0; b < 256; b++)
+		if (!seen[b])
+			return FAIL(l, "model: vocab: no token for the byte "
+				    "0x%02x: text would be lost", b);
+	return 0;
+}
+
+/* --- merges --- */
+
+static int
+merge_parts(const struct json *m, struct span part[2])
+{
+	const char *sp;
+
+	if (m->type == JSON_ARRAY && m->n == 2 &&
+	    m->kids[0].type == JSON_STRING && m->kids[1].type == JSON_STRING) {
+		part[0] = m->kids[0].str;
+		part[1] = m->kids[1].str;
+		return 0;
+	}
+	if (m->type != JSON_STRING || m->str.n == 0)
+		return -1;
+	sp = memchr(m->str.p, ' ', m->str.n);
+	if (!sp)
+		return -1;
+	part[0] = (struct span){m->str.p, (size_t)(sp - m->str.p)};
+	part[1] = (struct span){sp + 1, m->str.n - part[0].n - 1};
+	return memchr(part[1].p, ' ', part[1].n) ? -1 : 0;
+}
+
+static int
+read_merges(struct load *l)
+{
+	const struct json *m = json_get(l->model, "merges");
+	struct vocab *v = l->v;
+	struct buf b = {0};
+
+	if (!m || m->type != JSON_ARRAY)
+		return FAIL(l, "model: merges missing or no array");
+	v->merge = xcalloc(m->n + 1, sizeof(*v->merge));
+	v->nmerges = m->n;
+	for (size_t i = 0; i < m->n; i++) {
+		struct span part[2];
+		int64_t id[3];
+
+		if (merge_parts(&m->kids[i], part) < 0) {
+			FAIL(l, "model: merge %zu: neither \"a b\" nor "
+			     "[\"a\", \"b\"]", i);
+			break;
+		}
+		buf_reset(&b);
+		buf_put(&b, part[0].p, part[0].n);
+		buf_put(&b, part[1].p, part[1].n);
+		id[0] = names_find(&l->names, part[0]);
+		id[1] = names_find(&l->names, part[1]);
+		id[2] = names_find(&l->names, buf_span(&b));
+		for (int k = 0; k < 3; k++) {
+			if (id[k] < 0) {
+				FAIL(l, "model: merge %zu: '%.*s' + '%.*s': "
+				     "the %s is not in the vocabulary", i,
+				     (int)part[0].n, part[0].p, (int)part[1].n,
+				     part[1].p, k == 0 ? "left part" : k == 1 ?
+				     "right part" : "result");
+				break;
+			}
+			v->merge[i][k] = (uint32_t)id[k];
+		}
+		if (l->e->set)
+			break;
+	}
+	buf_clear(&b);
+	return l->e->set ? -1 : 0;
+}
+
+/* --- BOS and EOS --- */
+
+static void
+template(struct load *l, const struct json *j)
+{
+	const struct json *s = json_get(j, "single");
+	int64_t id[2] = {-1, -1};
+	int count[2] = {0, 0}, behind = 0;
+
+	for (size_t i = 0; s && s->type == JSON_ARRAY && i < s->n; i++) {
+		const struct json *t = json_get(&s->kids[i], "SpecialToken.id");
+
+		if (json_get(&s->kids[i], "Sequence")) {
+			behind = 1;
+		} else if (t && t->type == JSON_STRING) {
+			id[behind] = names_find(&l->names, t->str);
+			count[behind]++;
+		}
+	}
+	if (count[0] == 1)
+		l->v->bos = id[0];
+	if (count[1] == 1)
+		l->v->eos = id[1];
+}
+
+static int
+post_processor(struct load *l, const struct json *j)
+{
+	const struct json *s;
+
+	if (is_null(j) || is_type(j, "ByteLevel"))
+		return 0;
+	if (is_type(j, "Sequence")) {
+		s = json_get(j, "processors");
+		for (size_t i = 0; s && i < s->n; i++)
+			if (post_processor(l, &s->kids[i]) < 0)
+				return -1;
+		return 0;
+	}
+	if (!is_type(j, "TemplateProcessing"))
+		return not_done(l, "post_processor", j);
+	template(l, j);
+	return 0;
+}
+
+static int64_t
+config_token(struct load *l, const struct json *c, const char *key)
+{
+	const struct json *t = json_get(c, key);
+
+	if (t && t->type == JSON_OBJECT)
+		t = json_get(t, "content");
+	return t && t->type == JSON_STRING ? names_find(&l->names, t->str) : -1;
+}
+
+/* tokenizer_config.json beside the file, where there is one. */
+static int
+read_config(struct load *l)
+{
+	const char *slash = strrchr(l->path, '/');
+	struct buf b = {0};
+	struct json *c;
+	FILE *f;
+
+	buf_put(&b, l->path, slash ? (size_t)(slash + 1 - l->path) : 0);
+	buf_puts(&b, "tokenizer_config.json");
+	buf_putc(&b, 0);
+	f = fopen(b.p, "rb");
+	if (!f) {
+		buf_clear(&b);
+		return 0;
+	}
+	fclose(f);
+	c = json_load(b.p, l->e);
+	buf_clear(&b);
+	if (!c)
+		return -1;
+	if (l->v->bos < 0)
+		l->v->bos = config_token(l, c, "bos_token");
+	if (l->v->eos < 0)
+		l->v->eos = config_token(l, c, "eos_token");
+	l->v->pad = config_token(l, c, "pad_token");
+	json_free(c);
+	return 0;
+}
+
+static int
+read_unk(struct load *l)
+{
+	const struct json *u = json_get(l->model, "unk_token");
+
+	if (is_null(u) || (u->type == JSON_STRING && u->str.n == 0))
+		return 0;
+	if (u->type != JSON_STRING)
+		return FAIL(l, "model: unk_token: not a string");
+	l->v->unk = names_find(&l->names, u->str);
+	if (l->v->unk < 0)
+		return FAIL(l, "model: unk_token '%.*s' is not in the "
+			    "vocabulary", (int)u->str.n, u->str.p);
+	return 0;
+}
+
+static int
+set_kind(struct load *l)
+{
+	struct vocab *v = l->v;
+	int sp = l->sp_replace || v->sp_prepend || l->metaspace;
+
+	if (l->byte_level && (sp || v->byte_fallback))
+		return FAIL(l, "both byte level and SentencePiece");
+	if (!l->byte_level && !sp && !v->byte_fallback)
+		return FAIL(l, "neither a ByteLevel pre_tokenizer nor "
+			    "SentencePiece (byte_fallback, Metaspace, Prepend "
+			    "or Replace): other ways are not done");
+	v->kind = l->byte_level ? VOCAB_BYTE_LEVEL : VOCAB_SENTENCEPIECE;
+	if (v->kind == VOCAB_SENTENCEPIECE && !l->sp_replace)
+		return FAIL(l, "SentencePiece without a Replace of the space "
+			    "by U+2581 is not done");
+	if (v->kind == VOCAB_SENTENCEPIECE && (v->nfc || v->nsplit))
+		return FAIL(l, "SentencePiece with %s is not done", v->nfc ?
+			    "the normalizer NFC" : "a Split");
+	return 0;
+}
+
+static int
+load(struct load *l)
+{
+	static const char *const keys[] = {"version", "truncation", "padding",
+		"added_tokens", "normalizer", "pre_tokenizer",
+		"post_processor", "decoder", "model", NULL};
+	const struct json *r = l->root, *ver = json_get(r, "version");
+
+	if (only(l, r, "tokenizer.json", keys) < 0)
+		return -1;
+	if (!is_null(ver) && !is_str(ver, "1.0"))
+		return FAIL(l, "version is not \"1.0\"");
+	if (!is_null(json_get(r, "truncation")))
+		return FAIL(l, "truncation is not done: set it to null");
+	if (!is_null(json_get(r, "padding")))
+		return FAIL(l, "padding is not done: set it to null");
+	l->model = json_get(r, "model");
+	if (check_model(l) < 0 ||
+	    normalizer(l, json_get(r, "normalizer")) < 0 ||
+	    pre_tokenizer(l, json_get(r, "pre_tokenizer")) < 0 ||
+	    decoder(l, json_get(r, "decoder")) < 0 || set_kind(l) < 0 ||
+	    read_names(l) < 0 || read_added(l) < 0 || read_unk(l) < 0 ||
+	    read_merges(l) < 0 || set_tokens(l) < 0 ||
+	    post_processor(l, json_get(r, "post_processor")) < 0 ||
+	    read_config(l) < 0)
+		return -1;
+	return l->e->set ? -1 : 0;
+}
+
+struct vocab *
+vocab_from_json(const char *p, size_t n, const char *path, struct err *e)
+{
+	struct load l = {.path = path, .e = e};
+	struct json *root = json_parse(p, n, path, e);
+	struct vocab_priv *a;
+	int rc;
+
+	if (!root)
+		return NULL;
+	l.root = root;
+	l.v = vocab_new(VOCAB_BYTE_LEVEL);
+	rc = load(&l);
+	names_clear(&l.names);
+	free(l.name);
+	json_free(root);
+	if (rc < 0) {
+		vocab_free(l.v);
+		return NULL;
+	}
+	a = l.v->priv;
+	buf_put(&a->source, p, n);
+	vocab_finish(l.v);
+	return l.v;
+}

@@ -1,0 +1,49 @@
+/*
+ * vocab_priv.h - what the files of vocab*.c share
+ */
+#ifndef ASSAY_VOCAB_PRIV_H
+#define ASSAY_VOCAB_PRIV_H
+
+#include "record/vocab.h"
+
+/* Memory that lives as long as the vocabulary. */
+struct arena_block;
+struct vocab_priv {
+	struct arena_block *blocks;
+	char *room;		/* free bytes of the newest block */
+	size_t left;
+	size_t cap;		/* of token and flags, while they grow */
+	struct buf source;	/* tokenizer.json as it was read */
+};
+
+struct vocab *vocab_new(enum vocab_kind kind);
+
+/* A copy of n bytes with a NUL behind, kept with the vocabulary. */
+struct span vocab_keep(struct vocab *v, const char *p, size_t n);
+void vocab_add_split(struct vocab *v, struct span pattern, int behavior);
+
+/* Names BOS and EOS by the usual texts where still unknown, finds out
+ * whether it is `ours`, and computes the fingerprint. */
+void vocab_finish(struct vocab *v);
+
+/* Bytes to id: a table over the tokens (or over any strings). */
+struct name_table {
+	uint32_t *slot;		/* index + 1 */
+	size_t mask;
+	const struct span *name;
+};
+void names_init(struct name_table *t, const struct span *name, size_t n);
+void names_clear(struct name_table *t);
+void names_add(struct name_table *t, uint32_t index);	/* name[index] is set */
+int64_t names_find(const struct name_table *t, struct span s);	/* -1: none */
+
+/* The alphabet of byte-level token names: byte to code point and back (-1). */
+uint32_t vocab_byte_char(unsigned byte);
+int vocab_char_byte(uint32_t c);
+
+struct vocab *vocab_from_json(const char *p, size_t n, const char *path,
+			      struct err *e);
+struct vocab *vocab_from_tiktoken(const char *p, size_t n, const char *path,
+				  const char *split, struct err *e);
+
+#endif
