@@ -6,7 +6,9 @@
  * does and refuses everything else by name; a key that we do not know is
  * refused too, since it may change the ids.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -23,8 +25,6 @@ struct load {
 	struct name_table names;
 	int byte_level, metaspace, sp_replace;
 };
-
-#define FAIL(l, ...) fail(l, __VA_ARGS__)
 
 static int fail(struct load *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -62,7 +62,7 @@ flag(struct load *l, const struct json *j, const char *key, int none)
 	if (is_null(k))
 		return none;
 	if (k->type != JSON_TRUE && k->type != JSON_FALSE)
-		FAIL(l, "%s: not true or false", key);
+		fail(l, "%s: not true or false", key);
 	return k->type == JSON_TRUE;
 }
 
@@ -72,14 +72,14 @@ only(struct load *l, const struct json *j, const char *where,
      const char *const *keys)
 {
 	if (j->type != JSON_OBJECT)
-		return FAIL(l, "%s: not an object", where);
+		return fail(l, "%s: not an object", where);
 	for (size_t i = 0; i < j->n; i++) {
 		size_t k = 0;
 
 		while (keys[k] && !span_eq(j->kids[i].key, span_str(keys[k])))
 			k++;
 		if (!keys[k])
-			return FAIL(l, "%s: '%.*s' is not done", where,
+			return fail(l, "%s: '%.*s' is not done", where,
 				    (int)j->kids[i].key.n, j->kids[i].key.p);
 	}
 	return 0;
@@ -105,7 +105,7 @@ not_done(struct load *l, const char *part, const struct json *j)
 {
 	struct span t = type_of(j);
 
-	return FAIL(l, "%s '%.*s' is not done", part, (int)t.n, t.p);
+	return fail(l, "%s '%.*s' is not done", part, (int)t.n, t.p);
 }
 
 /* --- normalizer --- */
@@ -121,7 +121,7 @@ normalizer(struct load *l, const struct json *j)
 		const struct json *s = json_get(j, "normalizers");
 
 		if (!s || s->type != JSON_ARRAY)
-			return FAIL(l, "normalizer: Sequence without an array");
+			return fail(l, "normalizer: Sequence without an array");
 		for (size_t i = 0; i < s->n; i++)
 			if (normalizer(l, &s->kids[i]) < 0)
 				return -1;
@@ -129,7 +129,7 @@ normalizer(struct load *l, const struct json *j)
 	}
 	if (is_type(j, "NFC")) {
 		if (l->sp_replace || v->sp_prepend)
-			return FAIL(l, "normalizer: NFC behind Prepend or "
+			return fail(l, "normalizer: NFC behind Prepend or "
 				    "Replace is not done");
 		v->nfc = 1;
 		return 0;
@@ -137,7 +137,7 @@ normalizer(struct load *l, const struct json *j)
 	if (is_type(j, "Prepend")) {
 		if (!is_str(json_get(j, "prepend"), U2581) || l->sp_replace ||
 		    v->sp_prepend)
-			return FAIL(l, "normalizer: Prepend of something else "
+			return fail(l, "normalizer: Prepend of something else "
 				    "than U+2581, or not first, is not done");
 		v->sp_prepend = VOCAB_PREPEND_EACH;
 		return 0;
@@ -145,7 +145,7 @@ normalizer(struct load *l, const struct json *j)
 	if (is_type(j, "Replace")) {
 		if (!is_str(json_get(j, "pattern.String"), " ") ||
 		    !is_str(json_get(j, "content"), U2581))
-			return FAIL(l, "normalizer: Replace of something else "
+			return fail(l, "normalizer: Replace of something else "
 				    "than a space by U+2581 is not done");
 		l->sp_replace = 1;
 		return 0;
@@ -169,7 +169,7 @@ behavior_of(struct load *l, const struct json *j)
 				break;
 			return i | invert;
 		}
-	return FAIL(l, "pre_tokenizer: Split behavior '%.*s' is not done",
+	return fail(l, "pre_tokenizer: Split behavior '%.*s' is not done",
 		    b ? (int)b->str.n : 0, b ? b->str.p : "");
 }
 
@@ -212,17 +212,17 @@ pre_split(struct load *l, const struct json *j)
 		return -1;
 	if (re && re->type == JSON_STRING) {
 		if (memchr(re->str.p, 0, re->str.n))
-			return FAIL(l, "pre_tokenizer: Split has a NUL");
+			return fail(l, "pre_tokenizer: Split has a NUL");
 		vocab_add_split(l->v, re->str, behavior);
 		return 0;
 	}
 	if (!str || str->type != JSON_STRING || str->str.n == 0)
-		return FAIL(l, "pre_tokenizer: Split without a pattern");
+		return fail(l, "pre_tokenizer: Split without a pattern");
 	/* in a normalized SentencePiece text there is no space left */
 	if (l->sp_replace && span_eq(str->str, span_str(" ")))
 		return 0;
 	if (looks_like_regex(str->str) || memchr(str->str.p, 0, str->str.n))
-		return FAIL(l, "pre_tokenizer: Split has the String '%.*s', "
+		return fail(l, "pre_tokenizer: Split has the String '%.*s', "
 			    "which looks like a regular expression and would "
 			    "be taken literally: write {\"Regex\": ...}",
 			    (int)str->str.n, str->str.p);
@@ -240,10 +240,10 @@ pre_metaspace(struct load *l, const struct json *j, int alone)
 	int prefix = flag(l, j, "add_prefix_space", 1);
 
 	if (!is_str(json_get(j, "replacement"), U2581))
-		return FAIL(l, "pre_tokenizer: Metaspace with a replacement "
+		return fail(l, "pre_tokenizer: Metaspace with a replacement "
 			    "other than U+2581 is not done");
 	if (!alone || v->sp_prepend)
-		return FAIL(l, "pre_tokenizer: Metaspace beside other parts "
+		return fail(l, "pre_tokenizer: Metaspace beside other parts "
 			    "is not done");
 	if (is_null(scheme))
 		v->sp_prepend = prefix ? VOCAB_PREPEND_ALWAYS :
@@ -253,7 +253,7 @@ pre_metaspace(struct load *l, const struct json *j, int alone)
 	else if (is_str(scheme, "first"))
 		v->sp_prepend = VOCAB_PREPEND_FIRST;
 	else if (!is_str(scheme, "never"))
-		return FAIL(l, "pre_tokenizer: prepend_scheme '%.*s' is not "
+		return fail(l, "pre_tokenizer: prepend_scheme '%.*s' is not "
 			    "done", (int)scheme->str.n, scheme->str.p);
 	v->sp_split = flag(l, j, "split", 1);
 	l->metaspace = l->sp_replace = 1;
@@ -268,7 +268,7 @@ pre_byte_level(struct load *l, const struct json *j, int alone)
 	l->byte_level = 1;
 	v->add_prefix_space = flag(l, j, "add_prefix_space", 1);
 	if (v->add_prefix_space && !alone)
-		return FAIL(l, "pre_tokenizer: ByteLevel with "
+		return fail(l, "pre_tokenizer: ByteLevel with "
 			    "add_prefix_space behind other parts is not done");
 	if (flag(l, j, "use_regex", 1))
 		vocab_add_split(v, span_str("gpt2"), SPLIT_ISOLATED);
@@ -279,7 +279,7 @@ static int
 pre_one(struct load *l, const struct json *j, int alone)
 {
 	if (l->byte_level)
-		return FAIL(l, "pre_tokenizer: ByteLevel before other parts "
+		return fail(l, "pre_tokenizer: ByteLevel before other parts "
 			    "is not done");
 	if (is_type(j, "Split"))
 		return pre_split(l, j);
@@ -307,7 +307,7 @@ pre_tokenizer(struct load *l, const struct json *j)
 		return pre_one(l, j, 1);
 	s = json_get(j, "pretokenizers");
 	if (!s || s->type != JSON_ARRAY)
-		return FAIL(l, "pre_tokenizer: Sequence without an array");
+		return fail(l, "pre_tokenizer: Sequence without an array");
 	for (size_t i = 0; i < s->n; i++)
 		if (pre_one(l, &s->kids[i], s->n == 1) < 0)
 			return -1;
@@ -351,27 +351,27 @@ check_model(struct load *l)
 	const struct json *m = l->model, *d;
 
 	if (!m || m->type != JSON_OBJECT)
-		return FAIL(l, "model: missing");
+		return fail(l, "model: missing");
 	if (json_get(m, "type") && !is_type(m, "BPE"))
 		return not_done(l, "model", m);
 	if (only(l, m, "model", keys) < 0)
 		return -1;
 	d = json_get(m, "dropout");
 	if (!is_null(d) && !(d->type == JSON_NUMBER && d->num == 0))
-		return FAIL(l, "model: dropout is not done");
+		return fail(l, "model: dropout is not done");
 	for (int i = 0; i < 2; i++) {
 		d = json_get(m, affix[i]);
 		if (!is_null(d) && !(d->type == JSON_STRING && d->str.n == 0))
-			return FAIL(l, "model: %s is not done", affix[i]);
+			return fail(l, "model: %s is not done", affix[i]);
 	}
 	l->v->fuse_unk = flag(l, m, "fuse_unk", 0);
 	l->v->byte_fallback = flag(l, m, "byte_fallback", 0);
 	l->v->ignore_merges = flag(l, m, "ignore_merges", 0);
 	l->vocab = json_get(m, "vocab");
 	if (!l->vocab || l->vocab->type != JSON_OBJECT || l->vocab->n == 0)
-		return FAIL(l, "model: vocab missing, empty or no object");
+		return fail(l, "model: vocab missing, empty or no object");
 	if (l->vocab->n > 1 << 26)
-		return FAIL(l, "model: vocab: too many tokens");
+		return fail(l, "model: vocab: too many tokens");
 	return l->e->set ? -1 : 0;
 }
 
@@ -388,7 +388,7 @@ read_names(struct load *l)
 
 		if (t->type != JSON_NUMBER || !t->is_int || t->i < 0 ||
 		    t->i > (int64_t)(4 * room + 65536))
-			return FAIL(l, "model: vocab: token '%.*s': its id is "
+			return fail(l, "model: vocab: token '%.*s': its id is "
 				    "not a number from 0 to %zu", (int)t->key.n,
 				    t->key.p, 4 * room + 65536);
 		max = t->i > max ? t->i : max;
@@ -403,7 +403,7 @@ read_names(struct load *l)
 		const struct json *t = &l->vocab->kids[i];
 
 		if (l->name[t->i].p)
-			return FAIL(l, "model: vocab: '%.*s' and '%.*s' have "
+			return fail(l, "model: vocab: '%.*s' and '%.*s' have "
 				    "the same id %lld", (int)l->name[t->i].n,
 				    l->name[t->i].p, (int)t->key.n, t->key.p,
 				    (long long)t->i);
@@ -432,12 +432,12 @@ read_added_one(struct load *l, const struct json *t, int64_t *next)
 		return -1;
 	if (!c || c->type != JSON_STRING || c->str.n == 0 || !id ||
 	    id->type != JSON_NUMBER || !id->is_int)
-		return FAIL(l, "added_tokens: a token without content or id");
+		return fail(l, "added_tokens: a token without content or id");
 	have = names_find(&l->names, c->str);
 	if (have < 0)
 		have = *next;
 	if (have != id->i)
-		return FAIL(l, "added_tokens: '%.*s' has id %lld, tokenizers "
+		return fail(l, "added_tokens: '%.*s' has id %lld, tokenizers "
 			    "gives it %lld: list added tokens ascending right "
 			    "behind a vocabulary without holes",
 			    (int)c->str.n, c->str.p, (long long)id->i,
@@ -447,12 +447,12 @@ read_added_one(struct load *l, const struct json *t, int64_t *next)
 	s.normalized = flag(l, t, "normalized", !s.special);
 	if (!s.special && (flag(l, t, "lstrip", 0) || flag(l, t, "rstrip", 0) ||
 			   flag(l, t, "single_word", 0)))
-		return FAIL(l, "added_tokens: '%.*s': lstrip, rstrip and "
+		return fail(l, "added_tokens: '%.*s': lstrip, rstrip and "
 			    "single_word of a token that is not special are "
 			    "not done", (int)c->str.n, c->str.p);
 	if (s.id < v->n && l->name[s.id].p &&
 	    !span_eq(l->name[s.id], c->str))
-		return FAIL(l, "added_tokens: '%.*s' and '%.*s' have the same "
+		return fail(l, "added_tokens: '%.*s' and '%.*s' have the same "
 			    "id %u", (int)c->str.n, c->str.p,
 			    (int)l->name[s.id].n, l->name[s.id].p, s.id);
 	if (s.id >= v->n)
@@ -488,7 +488,7 @@ read_added(struct load *l)
 	if (is_null(a))
 		return 0;
 	if (a->type != JSON_ARRAY)
-		return FAIL(l, "added_tokens: not an array");
+		return fail(l, "added_tokens: not an array");
 	for (size_t i = 0; i < a->n; i++)
 		if (read_added_one(l, &a->kids[i], &next) < 0)
 			return -1;
@@ -595,9 +595,10 @@ set_tokens(struct load *l)
 	}
 	if (v->kind == VOCAB_SENTENCEPIECE && !v->byte_fallback && v->unk >= 0)
 		return 0;
-	for (unsigned b = 0; b < 256; b++)
-		if (!seen[b])
-			return FAIL(l, "model: vocab: no token for the byte "
+	/* C0, C1 and F5 to FF stand in no UTF-8 text */
+	for (unsigned b = 0; b < 0xf5; b++)
+		if (!seen[b] && b != 0xc0 && b != 0xc1)
+			return fail(l, "model: vocab: no token for the byte "
 				    "0x%02x: text would be lost", b);
 	return 0;
 }
@@ -633,7 +634,7 @@ read_merges(struct load *l)
 	struct buf b = {0};
 
 	if (!m || m->type != JSON_ARRAY)
-		return FAIL(l, "model: merges missing or no array");
+		return fail(l, "model: merges missing or no array");
 	v->merge = xcalloc(m->n + 1, sizeof(*v->merge));
 	v->nmerges = m->n;
 	for (size_t i = 0; i < m->n; i++) {
@@ -641,7 +642,7 @@ read_merges(struct load *l)
 		int64_t id[3];
 
 		if (merge_parts(&m->kids[i], part) < 0) {
-			FAIL(l, "model: merge %zu: neither \"a b\" nor "
+			fail(l, "model: merge %zu: neither \"a b\" nor "
 			     "[\"a\", \"b\"]", i);
 			break;
 		}
@@ -653,7 +654,7 @@ read_merges(struct load *l)
 		id[2] = names_find(&l->names, buf_span(&b));
 		for (int k = 0; k < 3; k++) {
 			if (id[k] < 0) {
-				FAIL(l, "model: merge %zu: '%.*s' + '%.*s': "
+				fail(l, "model: merge %zu: '%.*s' + '%.*s': "
 				     "the %s is not in the vocabulary", i,
 				     (int)part[0].n, part[0].p, (int)part[1].n,
 				     part[1].p, k == 0 ? "left part" : k == 1 ?
@@ -763,10 +764,10 @@ read_unk(struct load *l)
 	if (is_null(u) || (u->type == JSON_STRING && u->str.n == 0))
 		return 0;
 	if (u->type != JSON_STRING)
-		return FAIL(l, "model: unk_token: not a string");
+		return fail(l, "model: unk_token: not a string");
 	l->v->unk = names_find(&l->names, u->str);
 	if (l->v->unk < 0)
-		return FAIL(l, "model: unk_token '%.*s' is not in the "
+		return fail(l, "model: unk_token '%.*s' is not in the "
 			    "vocabulary", (int)u->str.n, u->str.p);
 	return 0;
 }
@@ -778,17 +779,17 @@ set_kind(struct load *l)
 	int sp = l->sp_replace || v->sp_prepend || l->metaspace;
 
 	if (l->byte_level && (sp || v->byte_fallback))
-		return FAIL(l, "both byte level and SentencePiece");
+		return fail(l, "both byte level and SentencePiece");
 	if (!l->byte_level && !sp && !v->byte_fallback)
-		return FAIL(l, "neither a ByteLevel pre_tokenizer nor "
+		return fail(l, "neither a ByteLevel pre_tokenizer nor "
 			    "SentencePiece (byte_fallback, Metaspace, Prepend "
 			    "or Replace): other ways are not done");
 	v->kind = l->byte_level ? VOCAB_BYTE_LEVEL : VOCAB_SENTENCEPIECE;
 	if (v->kind == VOCAB_SENTENCEPIECE && !l->sp_replace)
-		return FAIL(l, "SentencePiece without a Replace of the space "
+		return fail(l, "SentencePiece without a Replace of the space "
 			    "by U+2581 is not done");
 	if (v->kind == VOCAB_SENTENCEPIECE && (v->nfc || v->nsplit))
-		return FAIL(l, "SentencePiece with %s is not done", v->nfc ?
+		return fail(l, "SentencePiece with %s is not done", v->nfc ?
 			    "the normalizer NFC" : "a Split");
 	return 0;
 }
@@ -804,11 +805,11 @@ load(struct load *l)
 	if (only(l, r, "tokenizer.json", keys) < 0)
 		return -1;
 	if (!is_null(ver) && !is_str(ver, "1.0"))
-		return FAIL(l, "version is not \"1.0\"");
+		return fail(l, "version is not \"1.0\"");
 	if (!is_null(json_get(r, "truncation")))
-		return FAIL(l, "truncation is not done: set it to null");
+		return fail(l, "truncation is not done: set it to null");
 	if (!is_null(json_get(r, "padding")))
-		return FAIL(l, "padding is not done: set it to null");
+		return fail(l, "padding is not done: set it to null");
 	l->model = json_get(r, "model");
 	if (check_model(l) < 0 ||
 	    normalizer(l, json_get(r, "normalizer")) < 0 ||
