@@ -7,8 +7,9 @@
  *
  * A text with a surrogate escape is copied, the lone ones are written over
  * with \ufffd, which has the same length, and the copy is parsed: versions of
- * the library differ in what they do with them.  Where the text of a value
- * is asked for and not its value, json_scan.c finds it in the line.
+ * the library differ in what they do with them.  Numbers out of range are
+ * treated alike by the object reader.  Where the text of a value is asked for
+ * and not its value, json_scan.c finds it in the line.
  *
  * Works with simdjson 3.0 (Debian 12) and later.  Exceptions are not used;
  * out of memory ends the program like everywhere else.
@@ -46,6 +47,7 @@ struct json_reader {
 	size_t n;
 	struct buf fixed;	/* the copy with surrogates replaced */
 	uint64_t nfixed;
+	bool numbers_as_text;	/* so none is out of range */
 	struct digits *digits;
 	size_t ndigits;
 };
@@ -101,6 +103,15 @@ reader_room(struct json_reader *r, size_t n, const char *where, struct err *e)
 	return 0;
 }
 
+/* b := p[0..n) and padding. */
+static void
+copy_padded(struct buf *b, const char *p, size_t n)
+{
+	buf_reset(b);
+	buf_put(b, p, n);
+	memset(buf_reserve(b, INPUT_PADDING), 0, INPUT_PADDING);
+}
+
 static int
 reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
 	     struct err *e)
@@ -113,14 +124,18 @@ reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
 	if (reader_room(r, n, where, e) < 0)
 		return -1;
 	if (n > 2 && json_scan_maybe_surrogate(p, n - 2)) {
-		buf_reset(&r->fixed);
-		buf_put(&r->fixed, p, n);
-		buf_reserve(&r->fixed, INPUT_PADDING);
-		memset(r->fixed.p + n, 0, INPUT_PADDING);
+		copy_padded(&r->fixed, p, n);
 		r->nfixed = json_scan_fix_surrogates(r->fixed.p, n);
 		text = r->fixed.p;
 	}
 	auto code = r->parser.parse(text, n, false).get(r->root);
+	if (code && r->numbers_as_text) {
+		if (text == p)
+			copy_padded(&r->fixed, p, n);
+		if (json_scan_tame_numbers(r->fixed.p, n) == 0)
+			code = r->parser.parse(r->fixed.p, n, false)
+				.get(r->root);
+	}
 	if (code)
 		return parse_fault(e, where, p, n, code);
 	return 0;
@@ -242,6 +257,7 @@ json_read(struct json_reader *r, const char *line, size_t n,
 			r->digits, nkeys, sizeof *r->digits);
 		r->ndigits = nkeys;
 	}
+	r->numbers_as_text = true;
 	if (reader_parse(r, line, n, NULL, e) < 0)
 		return -1;
 	if (r->root.get_object().get(o))
@@ -379,9 +395,7 @@ json_parse(const char *p, size_t n, const char *where, struct err *e)
 	struct buf padded = {};
 	struct tree *t;
 
-	buf_put(&padded, p, n);
-	buf_reserve(&padded, INPUT_PADDING);
-	memset(padded.p + n, 0, INPUT_PADDING);
+	copy_padded(&padded, p, n);
 	t = (struct tree *)xcalloc(1, sizeof *t);
 	t->reader = json_reader_new();
 	if (reader_parse(t->reader, padded.p, n, where, e) < 0) {

@@ -6,7 +6,11 @@
  * JSON Lines: one object a line, a few keys picked out, the whole line
  * validated.  Both join surrogate pairs, turn a lone surrogate escape into
  * U+FFFD and count it, take the last of two equal keys, and refuse what RFC
- * 8259 refuses and nesting past 1,024 levels.
+ * 8259 refuses and nesting past 1,024 levels.  A number that neither a double
+ * nor 64 bits hold is refused in a tree; the object reader, which hands
+ * numbers out as text, takes it.
+ *
+ * A path "a.b" is the member of that name or, without one, member b of a.
  */
 #ifndef ASSAY_JSON_H
 #define ASSAY_JSON_H

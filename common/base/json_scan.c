@@ -18,6 +18,7 @@ struct check {
 	size_t n, i;
 	const char *what;	/* the first fault; it is at i */
 	int depth;
+	char *tame;		/* p, writable: numbers out of range become 0 */
 };
 
 static int check_value(struct check *c);
@@ -107,25 +108,22 @@ check_digits(struct check *c)
 	return c->i - start;
 }
 
-/* A number that is well formed: does a double, an int64 or a uint64 hold it? */
+/*
+ * A number that is well formed: does a double, an int64 or a uint64 hold it?
+ * Something that is no part of it, or padding, stands behind it.
+ */
 static int
 number_fits(const char *p, size_t n, int is_int)
 {
-	char s[64], *end;
-
-	if (is_int && n > 20)
-		return 0;
-	if (n >= sizeof s)	/* very many digits: the library decides */
-		return 1;
-	memcpy(s, p, n);
-	s[n] = 0;
 	if (!is_int)
-		return isfinite(strtod(s, &end));
+		return isfinite(strtod(p, NULL));
+	if (n > 20)
+		return 0;
 	errno = 0;
-	if (*s == '-')
-		(void)strtoll(s, &end, 10);
+	if (*p == '-')
+		(void)strtoll(p, NULL, 10);
 	else
-		(void)strtoull(s, &end, 10);
+		(void)strtoull(p, NULL, 10);
 	return errno == 0;
 }
 
@@ -157,6 +155,11 @@ check_number(struct check *c)
 	}
 	if (number_fits(c->p + start, c->i - start, is_int))
 		return 0;
+	if (c->tame) {
+		memset(c->tame + start, ' ', c->i - start);
+		c->tame[start] = '0';
+		return 0;
+	}
 	c->i = start;
 	return check_fault(c, "number out of range");
 }
@@ -245,18 +248,33 @@ check_value(struct check *c)
 	}
 }
 
+static void
+check_text(struct check *c)
+{
+	if (check_value(c) < 0)
+		return;
+	check_space(c);
+	if (c->i < c->n)
+		check_fault(c, "something stands behind the value");
+}
+
 size_t
 json_scan_error(const char *p, size_t n, const char **what)
 {
-	struct check c = { p, n, 0, NULL, 0 };
+	struct check c = { p, n, 0, NULL, 0, NULL };
 
-	if (check_value(&c) == 0) {
-		check_space(&c);
-		if (c.i < n)
-			check_fault(&c, "something stands behind the value");
-	}
+	check_text(&c);
 	*what = c.what;
 	return c.what ? c.i : SIZE_MAX;
+}
+
+int
+json_scan_tame_numbers(char *p, size_t n)
+{
+	struct check c = { p, n, 0, NULL, 0, p };
+
+	check_text(&c);
+	return c.what ? -1 : 0;
 }
 
 int

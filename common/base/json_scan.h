@@ -15,8 +15,15 @@ enum { JSON_DEPTH_MAX = 1024 };
 /*
  * Where p[0..n) stops being JSON (RFC 8259, UTF-8, at most JSON_DEPTH_MAX
  * levels, numbers in range): the byte, from 0, with *what; SIZE_MAX: nowhere.
+ * A byte that belongs to no number must stand behind p[0..n).
  */
 size_t json_scan_error(const char *p, size_t n, const char **what);
+
+/*
+ * Write 0 over each number that is out of range.  0, or -1: p[0..n) is wrong
+ * in other ways too.
+ */
+int json_scan_tame_numbers(char *p, size_t n);
 
 /*
  * Does an escape of a surrogate ("\ud") stand in p[0..n)?  May say yes where
