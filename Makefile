@@ -2,9 +2,11 @@
 #
 # Programs are cmd/NAME.c, found by wildcard: no list is edited to add one.
 # Everything built lies in bin/ and build/; SANITIZE=address,undefined or
-# SANITIZE=thread builds beside them in build/SANITIZE/.
+# SANITIZE=thread builds beside them in build/san-.../.  `make check` and
+# `make demo` install missing Debian packages unless DEPS=no.
 
 PREFIX ?= /usr/local
+DEST := $(DESTDIR)$(PREFIX)
 CC ?= gcc
 CXX ?= g++
 VERSION := 0.1.0
@@ -18,6 +20,10 @@ else
 B := build
 BIN := bin
 endif
+
+NPROC := $(shell nproc)
+# A make started without -j uses every processor.
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(NPROC))
 
 OPT ?= -O3
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -66,12 +72,113 @@ $(BIN)/%: $(B)/cmd/%.o $(LIBA)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LIBA) $(LIBS)
 
+# --- tests: each is a program or a script that speaks TAP ---
+
+UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
+KERNEL_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/kernels/*.c))
+FUZZERS := $(patsubst tests/fuzz/targets/%.c,$(B)/tests/fuzz/%,\
+	$(wildcard tests/fuzz/targets/*.c))
+FAULT_LIB := $(B)/tests/faults/faults.so
+# all.bats and the fault runs hold for every program: one empty file for each
+# program names a run of theirs.
+EVERY := $(patsubst $(BIN)/%,$(B)/tests/every/%.manners,$(PROGS)) \
+	$(patsubst $(BIN)/%,$(B)/tests/every/%.faults,$(PROGS))
+FUZZ_SECONDS ?= 60
+TESTS ?= $(UNIT) $(KERNEL_TESTS) $(FUZZERS) $(EVERY) \
+	$(filter-out tests/cli/all.bats,$(wildcard tests/cli/*.bats))
+TESTLIBS := $(LIBA) $(LIBK) $(LIBA) $(LIBS) -ldnnl -lcmocka
+
+$(B)/tests/%: tests/%.c $(LIBA) $(LIBK)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(TESTLIBS)
+
+$(B)/tests/fuzz/%: tests/fuzz/targets/%.c tests/fuzz/replay.c $(LIBA)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ \
+		$< tests/fuzz/replay.c $(LIBA) $(LIBS)
+
+$(FAULT_LIB): tests/faults/faults.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -shared -fPIC -o $@ $< -ldl
+
+$(B)/tests/every/%:
+	@mkdir -p $(@D)
+	@touch $@
+
+check:	## check: install what is missing, build, run the tests
+	@$(MAKE) --no-print-directory need
+	@$(MAKE) --no-print-directory $(PARALLEL) check-run
+
+# No network, no GPU, nothing outside this folder; the count is the last line.
+check-run: all tests
+	TEST_BUILD=$(B) BIN=$(BIN) tests/run -j $(NPROC) $(TESTS)
+
+tests: $(UNIT) $(KERNEL_TESTS) $(FUZZERS) $(FAULT_LIB) $(EVERY)
+
+unit: $(B)/tests/unit/$(T)	## unit: run one unit test: make unit T=rng
+	$<
+
+kernel: $(B)/tests/kernels/$(T)	## kernel: run one kernel test: make kernel T=matmul
+	$<
+
+cli: all	## cli: run one command-line test: make cli T=pack
+	BIN=$(abspath $(BIN)) bats tests/cli/$(T).bats
+
+manners: all	## manners: what holds for every program: make manners T=pack
+	PROGRAM=$(T) BIN=$(abspath $(BIN)) bats tests/cli/all.bats
+
+check-long: all tests	## check-long: whole corpora and peers, where they are found
+	BIN=$(abspath $(BIN)) tests/long
+
+fuzz:	## fuzz: fuzz each reader for FUZZ_SECONDS (60) with clang
+	tests/fuzz/run $(FUZZ_SECONDS)
+
+bench: all	## bench: one TSV line each, beside the peer where there is one
+	BIN=$(abspath $(BIN)) tests/bench/run
+
+demo:	## demo: install what is missing, build, train a model on real text
+	@$(MAKE) --no-print-directory need
+	@$(MAKE) --no-print-directory $(PARALLEL) all
+	BIN=$(abspath $(BIN)) examples/train/run.sh build/demo
+
+deps:	## deps: install the Debian packages that build and tests need
+	tests/deps
+
+need:
+ifneq ($(DEPS),no)
+	@tests/deps
+endif
+
+install: all	## install: programs, manual pages, completions to PREFIX
+	install -d $(DEST)/bin $(DEST)/share/bash-completion/completions
+	install $(PROGS) $(DEST)/bin
+	for s in 1 5 7; do \
+		set -- man/*.$$s; [ -e "$$1" ] || continue; \
+		install -d $(DEST)/share/man/man$$s && \
+		install -m 644 "$$@" $(DEST)/share/man/man$$s || exit 1; \
+	done
+	for p in $(PROGS); do \
+		$$p --completion bash > $(DEST)/share/bash-completion/completions/$${p##*/} \
+		|| exit 1; \
+	done
+
+uninstall:	## uninstall: take them away again
+	for p in $(notdir $(PROGS)); do \
+		rm -f $(DEST)/bin/$$p \
+			$(DEST)/share/bash-completion/completions/$$p; \
+	done
+	for m in $(notdir $(wildcard man/*.[157])); do \
+		rm -f $(DEST)/share/man/man$${m##*.}/$$m; \
+	done
+
 clean:	## clean: remove what was built
 	rm -rf bin build
 
 help:	## help: this list
-	@sed -n 's/^[a-z-]*:.*## \([a-z-]*: .*\)/\1/p' $(MAKEFILE_LIST)
+	@sed -n 's/^[a-z-]*:.*## \([a-z-]*: .*\)/\1/p' Makefile
 
-.PHONY: all clean help
+.PHONY: all check check-run tests unit kernel cli manners check-long fuzz \
+	bench demo deps need install uninstall clean help
 .PRECIOUS: $(B)/%.o
 -include $(COMMON_OBJ:.o=.d) $(KERNEL_OBJ:.o=.d) $(CMD_OBJ:.o=.d)
+-include $(UNIT:=.d) $(KERNEL_TESTS:=.d) $(FUZZERS:=.d)
