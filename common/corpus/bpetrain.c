@@ -108,6 +108,7 @@ struct train {
 	struct seen *seen;
 	size_t nseen, cap_seen;
 	uint64_t memory, peak;
+	int over;		/* memory passed o->mem */
 };
 
 /* ---- memory, counted ---- */
@@ -118,6 +119,8 @@ mem_add(struct train *t, uint64_t n)
 	t->memory += n;
 	if (t->memory > t->peak)
 		t->peak = t->memory;
+	if (t->o->mem && t->memory > t->o->mem)
+		t->over = 1;
 }
 
 static uint32_t *
@@ -226,7 +229,7 @@ table_add(struct train *t, struct table *h, uint64_t key)
 
 	if (p->key == key)
 		return p;
-	if (2 * (h->n + 1) > (size_t)1 << h->bits) {
+	if (4 * (h->n + 1) > (size_t)3 << h->bits) {
 		table_grow(t, h);
 		p = table_slot(h, key);
 	}
@@ -367,8 +370,11 @@ slots_pairs(struct train *t, struct table *h,
 static void
 pair_count(struct train *t, struct table *h, uint64_t key, size_t at)
 {
-	struct pair *p = table_add(t, h, key);
+	struct pair *p;
 
+	if (t->over)
+		return;
+	p = table_add(t, h, key);
 	p->count += slot_weight(t, t->slot[at]);
 	p->nplace++;
 }
@@ -405,6 +411,10 @@ bar_lower(struct train *t)
 	t->heap.n = 0;
 	table_init(t, &all, 16);
 	slots_pairs(t, &all, pair_count);
+	if (t->over) {
+		table_clear(t, &all);
+		return;
+	}
 	for (size_t i = 0; i < (size_t)1 << all.bits; i++)
 		if (all.v[i].key != NONE && all.v[i].count > best)
 			best = all.v[i].count;
@@ -562,14 +572,19 @@ turn(struct train *t, const struct pair *top, struct bpetrain *out)
 
 /* ---- all turns ---- */
 
-static uint64_t
-memory_needed(const struct pieces *p, const struct bpetrain_opts *o)
+static int
+over_error(const struct pieces *p, const struct bpetrain_opts *o,
+	   uint64_t need, struct err *e)
 {
 	struct pieces_size s;
 
 	pieces_size(p, &s);
-	return s.memory + 20 * (s.distinct_bytes + s.distinct) +
-		(uint64_t)o->merges * 80;
+	return err_set(e, "merging %llu distinct pieces of %llu bytes takes "
+		       "%llu bytes of memory or more, above --mem %llu: raise "
+		       "it, or take a sample",
+		       (unsigned long long)s.distinct,
+		       (unsigned long long)s.distinct_bytes,
+		       (unsigned long long)need, (unsigned long long)o->mem);
 }
 
 static int
@@ -578,16 +593,13 @@ train_init(struct train *t, const struct pieces *p,
 {
 	size_t n = NBYTES + (size_t)o->merges;
 	struct pieces_size s;
+	uint64_t need;
 
 	pieces_size(p, &s);
-	if (o->mem && memory_needed(p, o) > o->mem)
-		return err_set(e, "merging %llu distinct pieces of %llu bytes "
-			       "takes up to %llu bytes of memory, more than "
-			       "--mem %llu",
-			       (unsigned long long)s.distinct,
-			       (unsigned long long)s.distinct_bytes,
-			       (unsigned long long)memory_needed(p, o),
-			       (unsigned long long)o->mem);
+	need = s.memory + sizeof *t->slot * (s.distinct_bytes + s.distinct) +
+		n * (2 * sizeof *t->left + 3 * sizeof *t->len);
+	if (o->mem && need > o->mem)
+		return over_error(p, o, need, e);
 	t->o = o;
 	mem_add(t, s.memory);
 	if (slots_fill(t, p, e))
@@ -604,7 +616,7 @@ train_init(struct train *t, const struct pieces *p,
 	 * The first bar: a guess of the last merge's count, so that most runs
 	 * scan once or twice.  bar_lower() divides by 4.
 	 */
-	t->bar = s.bytes / (o->merges + 1) / 4;
+	t->bar = s.bytes / (o->merges + 1) / 16;
 	return 0;
 }
 
@@ -624,40 +636,53 @@ train_clear(struct train *t)
 	free(t->heap.v);
 }
 
+/* Turn after turn, lowering the bar when no pair reaches it. */
+static void
+turns(struct train *t, struct bpetrain *out)
+{
+	while (out->n < t->o->merges && !t->over) {
+		struct rank top;
+		struct pair *now;
+
+		if (t->heap.n == 0) {
+			if (t->bar == t->o->min_count)
+				break;
+			bar_lower(t);
+			continue;
+		}
+		top = heap_pop(&t->heap);
+		now = table_find(&t->pairs, top.key);
+		if (now->count == top.count)
+			turn(t, now, out);
+		else if (now->count >= t->bar)
+			heap_push(t, now->count, top.key);
+	}
+}
+
 int
 bpetrain_run(const struct pieces *p, const struct bpetrain_opts *o,
 	     struct bpetrain *out, struct err *e)
 {
 	struct train t = {0};
+	int bad;
 
 	*out = (struct bpetrain){0};
-	if (train_init(&t, p, o, e)) {
-		train_clear(&t);
-		return -1;
+	bad = train_init(&t, p, o, e);
+	if (!bad) {
+		out->pair = xreallocarray(NULL, o->merges + 1u,
+					  sizeof *out->pair);
+		out->count = xreallocarray(NULL, o->merges + 1u,
+					   sizeof *out->count);
+		bar_lower(&t);
+		turns(&t, out);
+		out->memory = t.peak;
+		if (t.over)
+			bad = over_error(p, o, t.peak, e);
 	}
-	out->pair = xreallocarray(NULL, o->merges + 1u, sizeof *out->pair);
-	out->count = xreallocarray(NULL, o->merges + 1u, sizeof *out->count);
-	bar_lower(&t);
-	while (out->n < o->merges) {
-		struct rank top;
-		struct pair *now;
-
-		if (t.heap.n == 0) {
-			if (t.bar == o->min_count)
-				break;
-			bar_lower(&t);
-			continue;
-		}
-		top = heap_pop(&t.heap);
-		now = table_find(&t.pairs, top.key);
-		if (now->count == top.count)
-			turn(&t, now, out);
-		else if (now->count >= t.bar)
-			heap_push(&t, now->count, top.key);
-	}
-	out->memory = t.peak;
 	train_clear(&t);
-	return 0;
+	if (bad)
+		bpetrain_clear(out);
+	return bad;
 }
 
 void

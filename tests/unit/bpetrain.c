@@ -217,7 +217,7 @@ assert_same_as_oracle(const struct text *v, size_t n, uint64_t min,
 	struct pieces *p = texts_count(v, n);
 	struct bpetrain t = learn(p, MERGES, min, max);
 	struct naive o = {0};
-	uint32_t pair[2];
+	uint32_t pair[2] = {0, 0};
 	uint64_t count;
 	size_t k = 0;
 
