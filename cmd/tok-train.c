@@ -96,8 +96,8 @@ parse(struct options *o, int argc, char **argv)
 	a.n += sizeof tail / sizeof *tail;
 	at = args_parse(&a, argc, argv);
 	if (o->special.n == 0) {
-		o->special.v = xmemdup0(default_special,
-					sizeof default_special);
+		o->special.v = (void *)xmemdup0(default_special,
+			sizeof default_special);
 		o->special.n = 2;
 	}
 	if (o->vocab_size < NBYTES + (int64_t)o->special.n)
