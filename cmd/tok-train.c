@@ -13,7 +13,6 @@
 
 #include "base/args.h"
 #include "base/err.h"
-#include "base/mem.h"
 #include "base/output.h"
 #include "corpus/bpetrain.h"
 #include "corpus/bpetrain_docs.h"
@@ -21,7 +20,7 @@
 #include "record/doc.h"
 #include "record/vocab.h"
 
-enum { NBYTES = 256, MAX_VOCAB = 1 << 24, MAX_OUT = 3 };
+enum { NBYTES = 256, MAX_VOCAB = 1 << 24 };
 
 struct options {
 	struct doc_opts doc;
@@ -32,58 +31,66 @@ struct options {
 	int exact;
 };
 
-/* What is written, committed together. */
+/* Opened before the work, committed together; NULL: not asked for. */
 struct outputs {
-	struct output *v[MAX_OUT];
-	size_t n;
+	struct output *json, *tiktoken, *stats;
 };
 
-static const char *const default_special[] = {"<|bos|>", "<|eos|>"};
+static const char *default_special[] = {"<|bos|>", "<|eos|>"};
+
+static uint64_t
+half_of_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && size > 0 ? (uint64_t)pages * size / 2 : 0;
+}
 
 static int
 parse(struct options *o, int argc, char **argv)
 {
 	struct arg t[24] = {
-		{"", 0, ARG_SECTION, NULL, NULL, "Vocabulary", 0, 0, NULL,
-		 NULL},
+		{"", .type = ARG_SECTION, .help = "Vocabulary"},
 		{"vocab-size", 0, ARG_INT, &o->vocab_size, "N",
-		 "tokens, special ones included", NBYTES, MAX_VOCAB, NULL,
-		 NULL},
+		 "tokens, special ones included",
+		 .lo = 1, .hi = MAX_VOCAB},
 		{"split", 0, ARG_STR, &o->split, "NAME|REGEX",
-		 "gpt2, cl100k, o200k, qwen2, none or a pattern", 0, 0, NULL,
-		 NULL},
+		 "gpt2, cl100k, o200k, qwen2, none or a pattern",
+		 .choices = NULL},
 		{"special", 0, ARG_STRS, &o->special, "TOKEN",
-		 "special token, repeatable (default: <|bos|> <|eos|>)", 0, 0,
-		 NULL, NULL},
+		 "special token, repeatable (default: <|bos|> <|eos|>)",
+		 .choices = NULL},
 		{"min-count", 0, ARG_INT, &o->min_count, "N",
-		 "never merge a pair seen less than N times", 1, 9e18, NULL,
-		 NULL},
+		 "never merge a pair seen less than N times",
+		 .lo = 1, .hi = 9e18},
 		{"max-token-bytes", 0, ARG_INT, &o->max_token_bytes, "N",
-		 "longest token in bytes (default: any)", 1, UINT32_MAX,
-		 NULL, NULL},
+		 "longest token in bytes (default: any)",
+		 .lo = 1, .hi = UINT32_MAX},
 		{"exact", 0, ARG_FLAG, &o->exact, NULL,
-		 "fail when the text gives fewer tokens", 0, 0, NULL, NULL},
-		{"", 0, ARG_SECTION, NULL, NULL, "Documents", 0, 0, NULL,
-		 NULL},
+		 "fail when the text gives fewer tokens",
+		 .choices = NULL},
+		{"", .type = ARG_SECTION, .help = "Documents"},
 		{"sample-frac", 0, ARG_REAL, &o->sample_frac, "F",
-		 "share of the documents to use, by hash", 1e-12, 1, NULL,
-		 NULL},
+		 "share of the documents to use, by hash",
+		 .lo = 1e-12, .hi = 1},
 		{"max-docs", 0, ARG_INT, &o->max_docs, "N",
-		 "use at most N documents, by hash (default: all)", 1, 9e18,
-		 NULL, NULL},
+		 "use at most N documents, by hash (default: all)",
+		 .lo = 1, .hi = 9e18},
 		{"weights", 0, ARG_STR, &o->doc.extra_key, "KEY",
-		 "count a text as often as this key says", 0, 0, NULL, NULL},
+		 "count a text as often as this key says",
+		 .choices = NULL},
 	};
 	const struct arg tail[] = {
-		{"", 0, ARG_SECTION, NULL, NULL, "Output and memory", 0, 0,
-		 NULL, NULL},
+		{"", .type = ARG_SECTION, .help = "Output and memory"},
 		{"output", 'o', ARG_STR, &o->out, "FILE",
-		 "the tokenizer.json (default: stdout)", 0, 0, NULL, NULL},
+		 "the tokenizer.json (default: stdout)",
+		 .choices = NULL},
 		{"tiktoken", 0, ARG_STR, &o->tiktoken, "FILE",
-		 "write the ranks for tiktoken as well", 0, 0, NULL, NULL},
+		 "write the ranks for tiktoken as well",
+		 .choices = NULL},
 		{"mem", 0, ARG_INT, &o->mem, "BYTES",
-		 "most memory (default: half of the machine's)", 1, 9e18,
-		 NULL, NULL},
+		 "most memory (default: half of the machine's)",
+		 .lo = 1, .hi = 9e18},
 	};
 	struct args a = {
 		"tok-train", "[options] [FILE...]",
@@ -96,8 +103,7 @@ parse(struct options *o, int argc, char **argv)
 	a.n += sizeof tail / sizeof *tail;
 	at = args_parse(&a, argc, argv);
 	if (o->special.n == 0) {
-		o->special.v = (void *)xmemdup0(default_special,
-			sizeof default_special);
+		o->special.v = default_special;
 		o->special.n = 2;
 	}
 	if (o->vocab_size < NBYTES + (int64_t)o->special.n)
@@ -106,15 +112,9 @@ parse(struct options *o, int argc, char **argv)
 			   NBYTES + o->special.n, NBYTES, o->special.n);
 	if (at == argc && isatty(STDIN_FILENO))
 		args_usage(&a, "no FILE, and standard input is a terminal");
+	if (o->mem == 0)
+		o->mem = half_of_memory();
 	return at;
-}
-
-static uint64_t
-half_of_memory(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-
-	return pages > 0 && size > 0 ? (uint64_t)pages * size / 2 : 0;
 }
 
 /* ---- the two phases ---- */
@@ -124,11 +124,12 @@ count(const struct options *o, char **files, size_t nfiles,
       struct doc_stats *stats, struct err *e)
 {
 	struct split *split = split_new(&o->split, NULL, 1, e);
+	struct buf first_bad = {0};
 	struct bpetrain_docs d = {
 		.paths = (const char *const *)files, .npaths = nfiles,
 		.doc = &o->doc, .split = split, .frac = o->sample_frac,
 		.max_docs = o->max_docs, .mem = o->mem,
-		.threads = args_common.threads
+		.threads = args_common.threads, .first_bad = &first_bad
 	};
 	struct pieces *p;
 
@@ -137,8 +138,10 @@ count(const struct options *o, char **files, size_t nfiles,
 	p = bpetrain_count(&d, stats, e);
 	split_free(split);
 	if (p && stats->docs_bad && !args_common.quiet)
-		warn("%llu bad lines were left out",
-		     (unsigned long long)stats->docs_bad);
+		warn("%llu bad lines left out, the first: %.*s",
+		     (unsigned long long)stats->docs_bad, (int)first_bad.n,
+		     first_bad.p);
+	buf_clear(&first_bad);
 	return p;
 }
 
@@ -165,6 +168,8 @@ learn(const struct options *o, const struct pieces *p, struct bpetrain *t,
 	if (t->n < b.merges && !args_common.quiet)
 		warn("the text gives %zu tokens, fewer than --vocab-size %lld",
 		     size, (long long)o->vocab_size);
+	if (bpetrain_check_special(t, o->special.v, o->special.n, e))
+		return NULL;
 	return vocab_build((const uint32_t (*)[2])t->pair, t->n,
 			   o->special.v, o->special.n,
 			   split_pattern(o->split), e);
@@ -173,18 +178,15 @@ learn(const struct options *o, const struct pieces *p, struct bpetrain *t,
 /* ---- outputs ---- */
 
 static int
-add_output(struct outputs *out, const char *path, struct buf *b,
-	   struct err *e)
+outputs_open(struct outputs *out, const struct options *o, struct err *e)
 {
-	struct output *o = output_open(path, e);
-	int bad;
-
-	if (!o)
+	if (!(out->json = output_open(o->out, e)))
 		return -1;
-	out->v[out->n++] = o;
-	bad = output_write(o, b->p, b->n, e);
-	buf_reset(b);
-	return bad;
+	if (o->tiktoken && !(out->tiktoken = output_open(o->tiktoken, e)))
+		return -1;
+	if (o->doc.stats && !(out->stats = output_open(o->doc.stats, e)))
+		return -1;
+	return 0;
 }
 
 static void
@@ -206,30 +208,36 @@ put_stats(struct buf *b, const struct doc_stats *s, const struct pieces *p,
 }
 
 static int
-put_all(const struct options *o, const struct doc_stats *s,
-	const struct pieces *p, const struct vocab *v,
-	const struct bpetrain *t, struct err *e)
+put(struct output *o, struct buf *b, struct err *e)
 {
-	struct outputs out = {.n = 0};
+	int bad = output_write(o, b->p, b->n, e);
+
+	buf_reset(b);
+	return bad;
+}
+
+static int
+outputs_commit(const struct outputs *out, const struct doc_stats *s,
+	       const struct pieces *p, const struct vocab *v,
+	       const struct bpetrain *t, struct err *e)
+{
+	struct output *all[3];
 	struct buf b = {0};
+	size_t n = 0;
 	int bad;
 
 	vocab_json(v, &b);
-	bad = add_output(&out, o->out, &b, e);
-	if (!bad && o->tiktoken) {
+	bad = put(all[n++] = out->json, &b, e);
+	if (!bad && out->tiktoken) {
 		vocab_tiktoken(v, &b);
-		bad = add_output(&out, o->tiktoken, &b, e);
+		bad = put(all[n++] = out->tiktoken, &b, e);
 	}
-	if (!bad && o->doc.stats) {
+	if (!bad && out->stats) {
 		put_stats(&b, s, p, v, t);
-		bad = add_output(&out, o->doc.stats, &b, e);
+		bad = put(all[n++] = out->stats, &b, e);
 	}
 	buf_clear(&b);
-	if (!bad)
-		return output_commit_all(out.v, out.n, e);
-	while (out.n)
-		output_abort(out.v[--out.n]);
-	return -1;
+	return bad ? -1 : output_commit_all(all, n, e);
 }
 
 static void
@@ -238,8 +246,6 @@ summary(const struct doc_stats *s, const struct pieces *p,
 {
 	struct pieces_size z;
 
-	if (args_common.quiet || (!args_common.verbose && !isatty(2)))
-		return;
 	pieces_size(p, &z);
 	fprintf(stderr, "%llu documents, %llu bytes, %llu replaced "
 		"characters; %llu left out, %llu bad\n"
@@ -265,8 +271,9 @@ main(int argc, char **argv)
 		.split = "gpt2", .vocab_size = 32000, .min_count = 1,
 		.sample_frac = 1
 	};
+	struct outputs out = {NULL, NULL, NULL};
+	struct bpetrain t = {0};
 	struct doc_stats stats;
-	struct bpetrain t;
 	struct pieces *p;
 	struct vocab *v;
 	struct err e = {0};
@@ -274,17 +281,16 @@ main(int argc, char **argv)
 
 	doc_opts_init(&o.doc);
 	at = parse(&o, argc, argv);
-	if (o.mem == 0)
-		o.mem = half_of_memory();
-	p = count(&o, argv + at, argc - at, &stats, &e);
-	if (!p)
+	if (bpetrain_check_special(&t, o.special.v, o.special.n, &e) ||
+	    outputs_open(&out, &o, &e) ||
+	    !(p = count(&o, argv + at, argc - at, &stats, &e)) ||
+	    !(v = learn(&o, p, &t, &e)) ||
+	    outputs_commit(&out, &stats, p, v, &t, &e))
 		die_err(&e);
-	v = learn(&o, p, &t, &e);
-	if (!v || put_all(&o, &stats, p, v, &t, &e))
-		die_err(&e);
-	summary(&stats, p, v, &t);
-	pieces_free(p);
-	bpetrain_clear(&t);
+	if (!args_common.quiet && (args_common.verbose || isatty(2)))
+		summary(&stats, p, v, &t);
 	vocab_free(v);
+	bpetrain_clear(&t);
+	pieces_free(p);
 	return EXIT_OK;
 }

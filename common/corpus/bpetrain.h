@@ -101,4 +101,14 @@ int bpetrain_run(const struct pieces *p, const struct bpetrain_opts *o,
 		 struct bpetrain *out, struct err *e);
 void bpetrain_clear(struct bpetrain *t);
 
+/*
+ * -1 where a special token is empty, not UTF-8, given twice, or spelled like
+ * an ordinary token: by its bytes, or by the characters that a
+ * tokenizer.json has for bytes.  With t->n 0 what depends on merges is not
+ * looked at, so that faults of the command line show before the work.
+ */
+int bpetrain_check_special(const struct bpetrain *t,
+			   const char *const *special, size_t n,
+			   struct err *e);
+
 #endif

@@ -50,12 +50,13 @@ run_init(struct run *r, const char *const *paths, size_t n)
 static struct pieces *
 run_count(struct run *r)
 {
-	struct split *s = split_new(&r->split, NULL, 1, &r->e);
+	struct split *s;
 	struct pieces *p;
 
+	r->e.set = 0;
+	s = split_new(&r->split, NULL, 1, &r->e);
 	assert_non_null(s);
 	r->o.split = s;
-	r->e.set = 0;
 	p = bpetrain_count(&r->o, &r->stats, &r->e);
 	split_free(s);
 	return p;
