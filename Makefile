@@ -25,6 +25,12 @@ NPROC := $(shell nproc)
 # A make started without -j uses every processor.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(NPROC))
 
+# make V=1 shows the commands.
+ifneq ($(V),1)
+Q := @
+say = @echo "$(1) $@"
+endif
+
 OPT ?= -O3
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 CPPFLAGS += -D_GNU_SOURCE -DASSAY_VERSION='"$(VERSION)"' -Icommon -I.
@@ -46,19 +52,23 @@ all: $(PROGS)	## all: build every program into bin/
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c -o $@ $<
 
 $(B)/%.o: %.cc
 	@mkdir -p $(@D)
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CXX)
+	$(Q)$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
 $(LIBA): $(COMMON_OBJ)
 	@mkdir -p $(@D)
-	rm -f $@; ar rcs $@ $^
+	$(call say,AR)
+	$(Q)rm -f $@; ar rcs $@ $^
 
 $(LIBK): $(KERNEL_OBJ)
 	@mkdir -p $(@D)
-	rm -f $@; ar rcs $@ $^
+	$(call say,AR)
+	$(Q)rm -f $@; ar rcs $@ $^
 
 # Random numbers are the same on every processor: no fused multiply-add.
 FLAGS_rng := -ffp-contract=off
@@ -66,11 +76,13 @@ FLAGS_rng := -ffp-contract=off
 # Only the programs named lm-* link the kernels and what they need.
 $(BIN)/lm-%: $(B)/cmd/lm-%.o $(LIBA) $(LIBK)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(LIBA) $(LIBK) $(LIBA) $(LIBS) -ldnnl
+	$(call say,LD)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(LIBA) $(LIBK) $(LIBA) $(LIBS) -ldnnl
 
 $(BIN)/%: $(B)/cmd/%.o $(LIBA)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(LIBA) $(LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(LIBA) $(LIBS)
 
 # --- tests: each is a program or a script that speaks TAP ---
 
@@ -90,16 +102,19 @@ TESTLIBS := $(LIBA) $(LIBK) $(LIBA) $(LIBS) -ldnnl -lcmocka
 
 $(B)/tests/%: tests/%.c $(LIBA) $(LIBK)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(TESTLIBS)
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(TESTLIBS)
 
 $(B)/tests/fuzz/%: tests/fuzz/targets/%.c tests/fuzz/replay.c $(LIBA)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ \
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ \
 		$< tests/fuzz/replay.c $(LIBA) $(LIBS)
 
 $(FAULT_LIB): tests/faults/faults.c
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -shared -fPIC -o $@ $< -ldl
+	$(call say,CC)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -shared -fPIC -o $@ $< -ldl
 
 $(B)/tests/every/%:
 	@mkdir -p $(@D)
@@ -111,7 +126,7 @@ check:	## check: install what is missing, build, run the tests
 
 # No network, no GPU, nothing outside this folder; the count is the last line.
 check-run: all tests
-	TEST_BUILD=$(B) BIN=$(BIN) tests/run -j $(NPROC) $(TESTS)
+	@TEST_BUILD=$(B) BIN=$(BIN) tests/run -j $(NPROC) $(TESTS)
 
 tests: $(UNIT) $(KERNEL_TESTS) $(FUZZERS) $(FAULT_LIB) $(EVERY)
 
