@@ -26,6 +26,9 @@ struct ids {
 	size_t n, cap;
 };
 
+/* Room for n more. */
+void ids_grow(struct ids *o, size_t n);
+
 /*
  * Append the ids of text (valid UTF-8, without BOS/EOS) to out.  A text is
  * one document: its end is the end of text for the patterns.

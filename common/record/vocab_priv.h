@@ -4,6 +4,7 @@
 #ifndef ASSAY_VOCAB_PRIV_H
 #define ASSAY_VOCAB_PRIV_H
 
+#include "record/names.h"
 #include "record/vocab.h"
 
 /* Memory that lives as long as the vocabulary. */
@@ -25,17 +26,6 @@ void vocab_add_split(struct vocab *v, struct span pattern, int behavior);
 /* Names BOS and EOS by the usual texts where still unknown, finds out
  * whether it is `ours`, and computes the fingerprint. */
 void vocab_finish(struct vocab *v);
-
-/* Bytes to id: a table over the tokens (or over any strings). */
-struct name_table {
-	uint32_t *slot;		/* index + 1 */
-	size_t mask;
-	const struct span *name;
-};
-void names_init(struct name_table *t, const struct span *name, size_t n);
-void names_clear(struct name_table *t);
-void names_add(struct name_table *t, uint32_t index);	/* name[index] is set */
-int64_t names_find(const struct name_table *t, struct span s);	/* -1: none */
 
 /* The alphabet of byte-level token names: byte to code point and back (-1). */
 uint32_t vocab_byte_char(unsigned byte);

@@ -1,0 +1,119 @@
+/*
+ * bpe_priv.h - what bpe*.c and spm.c share
+ *
+ * bpe.c      a text to sections, sections to pieces, pieces to ids
+ * bpemerge.c one piece to ids by the merges
+ * bpecache.c pieces seen before
+ * spm.c      SentencePiece: spaces, characters, byte fallback
+ */
+#ifndef ASSAY_BPE_PRIV_H
+#define ASSAY_BPE_PRIV_H
+
+#include "corpus/bpe.h"
+#include "corpus/split.h"
+#include "record/names.h"
+
+
+#define RANK_NONE UINT32_MAX
+
+/* A merge by its pair, in an open table; rank RANK_NONE: empty. */
+struct pair {
+	uint64_t key;		/* left << 32 | right */
+	uint32_t rank, result;
+};
+
+struct added;
+
+struct bpe {
+	const struct vocab *v;
+	struct split *split;
+	uint32_t byte_id[256];
+	struct pair *pair;
+	size_t pair_mask;
+	uint32_t *low;		/* [256 * 256] rank of pairs of ids < 256 */
+	struct name_table whole;	/* ignore_merges: bytes to id */
+	uint32_t *result;	/* rank to result; NULL: the rank is the id */
+	struct added *raw, *normal;	/* added tokens before and after NFC */
+	/* SentencePiece */
+	uint32_t *char_slot;	/* code point, id: open table of pairs */
+	size_t char_mask;
+	int cut_spaces;		/* no merge crosses "x " */
+};
+
+/* Symbols of one piece while it is merged. */
+struct merge_work {
+	uint32_t *id, *rank, *prev, *next;
+	uint64_t *heap;
+	size_t cap, nheap, heap_cap;
+};
+
+struct cache;
+
+struct bpe_enc {
+	const struct bpe *b;
+	struct split_scratch *split;
+	struct merge_work work;
+	struct cache *cache;
+	struct buf nfc, text;
+};
+
+static inline uint32_t
+pair_rank(const struct bpe *b, uint32_t l, uint32_t r)
+{
+	uint64_t key = (uint64_t)l << 32 | r;
+	size_t i;
+
+	if ((l | r) < 256)
+		return b->low[l << 8 | r];
+	i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & b->pair_mask;
+	for (;; i = (i + 1) & b->pair_mask) {
+		if (b->pair[i].key == key)
+			return b->pair[i].rank;
+		if (b->pair[i].rank == RANK_NONE)
+			return RANK_NONE;
+	}
+}
+
+static inline uint32_t
+rank_result(const struct bpe *b, uint32_t rank)
+{
+	return b->result ? b->result[rank] : rank;
+}
+
+static inline uint32_t *
+ids_reserve(struct ids *o, size_t n)
+{
+	if (o->n + n > o->cap)
+		ids_grow(o, n);
+	return o->v + o->n;
+}
+
+int merge_init(struct bpe *b, struct err *e);
+void merge_clear(struct bpe *b);
+void merge_work_clear(struct merge_work *w);
+
+/* Room for n symbols; merge_run() merges the n in w->id and appends. */
+void merge_room(struct merge_work *w, size_t n);
+void merge_run(const struct bpe *b, struct merge_work *w, size_t n,
+	       struct ids *out);
+
+/* One piece, n > 0, without the cache. */
+void piece_encode(struct bpe_enc *c, const char *p, size_t n,
+		  struct ids *out);
+
+struct cache *cache_new(size_t bytes);
+void cache_free(struct cache *k);
+
+/* Pieces text[start..ends[0]), text[ends[0]..ends[1]), ...; text has n bytes. */
+void cache_encode(struct bpe_enc *c, const char *text, size_t n, size_t start,
+		  const uint32_t *ends, size_t k, struct ids *out);
+
+int spm_init(struct bpe *b, struct err *e);
+void spm_clear(struct bpe *b);
+void spm_encode(struct bpe_enc *c, const char *p, size_t n, struct ids *out);
+size_t spm_symbols(const struct bpe *b, const char *p, size_t n,
+		   uint32_t *id);
+void spm_section(struct bpe_enc *c, struct span text, int first,
+		 struct ids *out);
+
+#endif
