@@ -179,7 +179,8 @@ static int
 check_member(struct check *c)
 {
 	if (check_peek(c) != '"')
-		return check_fault(c, "a key in quotes is missing");
+		return check_fault(c, c->i == c->n ? "the text ends too early"
+				   : "a key in quotes is missing");
 	if (check_string(c) < 0)
 		return -1;
 	check_space(c);
@@ -192,12 +193,17 @@ check_member(struct check *c)
 static int
 check_list(struct check *c, char close)
 {
-	if (++c->depth > JSON_DEPTH_MAX)
-		return check_fault(c, "nested past 1,024 levels");
-	c->i++;
+	size_t start = c->i++;
+
 	check_space(c);
-	if (check_peek(c) == close)
-		goto closed;
+	if (check_peek(c) == close) {	/* the parser counts no empty ones */
+		c->i++;
+		return 0;
+	}
+	if (++c->depth > JSON_DEPTH_MAX) {
+		c->i = start;
+		return check_fault(c, "nested past 1,024 levels");
+	}
 	for (;;) {
 		check_space(c);
 		if ((close == '}' ? check_member(c) : check_value(c)) < 0)
@@ -213,7 +219,6 @@ check_list(struct check *c, char close)
 					   : "',' or ']' is missing");
 		c->i++;
 	}
-closed:
 	c->i++;
 	c->depth--;
 	return 0;
