@@ -1,0 +1,168 @@
+/*
+ * sampler.c - see sampler.h
+ *
+ * The candidates are sorted by (logit descending, id ascending) so that every
+ * cut is a prefix and ties are cut the same way on every machine.  With
+ * top-k set a heap keeps the k best, O(V log k); otherwise all are sorted.
+ * All sums run in double from the greatest probability down.
+ */
+#include "model/sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+struct sampler_pair {
+	double p;		/* probability, unnormalized */
+	float logit;
+	uint32_t id;
+};
+
+void
+sampler_scratch_clear(struct sampler_scratch *t)
+{
+	free(t->v);
+	t->v = NULL;
+	t->cap = 0;
+}
+
+size_t
+sampler_argmax(const float *logits, size_t n)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (logits[i] > logits[best] || isnan(logits[best]))
+			best = i;
+	return best;
+}
+
+double
+sampler_logprob(const float *logits, size_t n, size_t id)
+{
+	double max = logits[sampler_argmax(logits, n)], sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += exp(logits[i] - max);
+	return logits[id] - max - log(sum);
+}
+
+static int
+by_rank(const void *a, const void *b)
+{
+	const struct sampler_pair *x = a, *y = b;
+
+	if (x->logit != y->logit)
+		return x->logit < y->logit ? 1 : -1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Is a behind b in rank?  The root of the heap is the worst one kept. */
+static int
+worse(const struct sampler_pair *a, const struct sampler_pair *b)
+{
+	return by_rank(a, b) > 0;
+}
+
+static void
+sift_down(struct sampler_pair *h, size_t n, size_t i)
+{
+	for (;;) {
+		size_t kid = 2 * i + 1, w = i;
+		struct sampler_pair tmp;
+
+		if (kid < n && worse(&h[kid], &h[w]))
+			w = kid;
+		if (kid + 1 < n && worse(&h[kid + 1], &h[w]))
+			w = kid + 1;
+		if (w == i)
+			return;
+		tmp = h[i];
+		h[i] = h[w];
+		h[w] = tmp;
+		i = w;
+	}
+}
+
+/* Collect the k best of the logits above -inf; returns how many. */
+static size_t
+collect(const float *logits, size_t n, size_t k, struct sampler_pair *v)
+{
+	size_t m = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct sampler_pair x = {0, logits[i], (uint32_t)i};
+
+		if (logits[i] == -INFINITY)
+			continue;
+		if (m < k) {
+			v[m++] = x;
+			if (m == k && k < n)
+				for (size_t j = k / 2; j-- > 0;)
+					sift_down(v, m, j);
+		} else if (worse(&v[0], &x)) {
+			v[0] = x;
+			sift_down(v, m, 0);
+		}
+	}
+	qsort(v, m, sizeof(*v), by_rank);
+	return m;
+}
+
+/* Fill p, and return the length of the prefix that top-p and min-p keep. */
+static size_t
+cut(const struct sampler *s, struct sampler_pair *v, size_t m, double *total)
+{
+	double sum = 0, kept = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m; i++) {
+		v[i].p = exp(((double)v[i].logit - v[0].logit) /
+			     s->temperature);
+		sum += v[i].p;
+	}
+	while (n < m && (n == 0 || kept < s->top_p * sum))
+		kept += v[n++].p;
+	while (n > 1 && v[n - 1].p < s->min_p * v[0].p)
+		n--;
+	*total = 0;
+	for (size_t i = 0; i < n; i++)
+		*total += v[i].p;
+	return n;
+}
+
+int64_t
+sampler_pick(const struct sampler *s, const float *logits, size_t n,
+	     uint64_t prompt, uint64_t position,
+	     struct sampler_scratch *t, struct err *e)
+{
+	size_t k = s->top_k > 0 && (size_t)s->top_k < n ? (size_t)s->top_k : n;
+	double total, x;
+	size_t m;
+
+	for (size_t i = 0; i < n; i++)
+		if (isnan(logits[i]) || logits[i] == INFINITY)
+			return err_set(e, "logit of token %zu is %s: the model "
+				       "is broken", i,
+				       isnan(logits[i]) ? "NaN" : "infinite");
+	m = n ? sampler_argmax(logits, n) : 0;
+	if (n == 0 || logits[m] == -INFINITY)
+		return err_set(e, "no token has a finite logit");
+	if (s->temperature == 0)
+		return (int64_t)m;
+	if (t->cap < n) {
+		t->v = xreallocarray(t->v, n, sizeof(*t->v));
+		t->cap = n;
+	}
+	m = collect(logits, n, k, t->v);
+	m = cut(s, t->v, m, &total);
+	x = total * rng_uniform(s->seed, RNG_SAMPLE + (prompt << 8), position);
+	for (size_t i = 0; i < m; i++) {
+		x -= t->v[i].p;
+		if (x < 0)
+			return t->v[i].id;
+	}
+	return t->v[m - 1].id;
+}

@@ -1,0 +1,50 @@
+/*
+ * sampler.h - from logits to the next token
+ *
+ * Greedy at temperature 0; otherwise a draw from softmax(logits/temperature)
+ * after, in this order, top-k, top-p and min-p (each renormalized, as
+ * transformers' logits processors do).  A draw is a function of (seed,
+ * prompt, position): the same for any batch and any number of threads.
+ * References: top-k Fan et al. 2018, top-p Holtzman et al. 2020, min-p
+ * Nguyen et al. 2024.
+ */
+#ifndef ASSAY_SAMPLER_H
+#define ASSAY_SAMPLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct sampler {
+	double temperature;	/* 0: greedy, lowest id on a tie */
+	int64_t top_k;		/* 0: off */
+	double top_p;		/* 1: off; (0, 1] */
+	double min_p;		/* 0: off; share of the greatest probability */
+	uint64_t seed;
+};
+
+struct sampler_pair;
+
+/* Memory for one thread; grows to 16 bytes a token of the vocabulary. */
+struct sampler_scratch {
+	struct sampler_pair *v;
+	size_t cap;
+};
+void sampler_scratch_clear(struct sampler_scratch *t);
+
+/*
+ * Pick one of n tokens.  -1: no finite logit, or a NaN (message names the
+ * token).  Logits of -inf are never picked.
+ */
+int64_t sampler_pick(const struct sampler *s, const float *logits, size_t n,
+		     uint64_t prompt, uint64_t position,
+		     struct sampler_scratch *t, struct err *e);
+
+/* Natural logarithm of softmax(logits)[id], in double. */
+double sampler_logprob(const float *logits, size_t n, size_t id);
+
+/* Id of the greatest logit, the lowest on a tie; NaN never wins. */
+size_t sampler_argmax(const float *logits, size_t n);
+
+#endif
