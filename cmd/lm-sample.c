@@ -1,0 +1,270 @@
+/*
+ * lm-sample - text from a language model, and scores of given text
+ *
+ * Options, wiring, exit status.  The loops are in common/model/complete.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/args.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "kernels/kernels.h"
+#include "model/complete.h"
+#include "model/config.h"
+#include "record/safetensors.h"
+
+static const char *const dtypes[] = { "auto", "bf16", "fp32", NULL };
+
+static struct {
+	const char *model, *tokenizer, *prompt, *prompts, *score, *output;
+	int64_t max_tokens, top_k, seed, batch;
+	double temperature, top_p, min_p;
+	struct arg_list stop;
+	int bos, dtype, json, prompt_given;
+} opt = {
+	.max_tokens = 128, .seed = 1, .batch = 8, .top_p = 1, .bos = 1,
+};
+
+static const struct arg table[] = {
+	{"", 0, ARG_SECTION, NULL, NULL, "Model", 0, 0, NULL, NULL},
+	{"model", 0, ARG_STR, &opt.model, "DIR",
+	 "checkpoint or Hugging Face folder (Llama, Qwen3)", 0, 0, NULL, NULL},
+	{"tokenizer", 0, ARG_STR, &opt.tokenizer, "FILE",
+	 "tokenizer other than the folder's", 0, 0, NULL, NULL},
+	{"dtype", 0, ARG_ENUM, &opt.dtype, "TYPE",
+	 "weights and arithmetic; auto: that of the folder", 0, 0, dtypes,
+	 NULL},
+	{"bos", 0, ARG_BOOL, &opt.bos, NULL,
+	 "put BOS before each text, as in training", 0, 0, NULL, NULL},
+	{"", 0, ARG_SECTION, NULL, NULL, "Writing", 0, 0, NULL, NULL},
+	{"prompt", 0, ARG_STR, &opt.prompt, "TEXT", "one prompt", 0, 0, NULL,
+	 &opt.prompt_given},
+	{"prompts", 0, ARG_STR, &opt.prompts, "FILE",
+	 "JSON Lines of {\"prompt\"}; default: stdin", 0, 0, NULL, NULL},
+	{"max-tokens", 0, ARG_INT, &opt.max_tokens, "N",
+	 "tokens to write at most, a prompt", 1, 1e6, NULL, NULL},
+	{"temperature", 0, ARG_REAL, &opt.temperature, "X",
+	 "0: greedy; else divide logits by it", 0, 100, NULL, NULL},
+	{"top-k", 0, ARG_INT, &opt.top_k, "N",
+	 "draw from the N most probable tokens; 0: all", 0, 1e9, NULL, NULL},
+	{"top-p", 0, ARG_REAL, &opt.top_p, "X",
+	 "draw from the fewest tokens that reach probability X", 1e-9, 1,
+	 NULL, NULL},
+	{"min-p", 0, ARG_REAL, &opt.min_p, "X",
+	 "draw from tokens of X times the top probability", 0, 1, NULL, NULL},
+	{"seed", 0, ARG_INT, &opt.seed, "N", "seed of the draws", 0, 9e15,
+	 NULL, NULL},
+	{"stop", 0, ARG_STRS, &opt.stop, "TEXT",
+	 "end before TEXT; repeatable", 0, 0, NULL, NULL},
+	{"batch-size", 0, ARG_INT, &opt.batch, "N", "prompts at once", 1,
+	 1024, NULL, NULL},
+	{"", 0, ARG_SECTION, NULL, NULL, "Scoring", 0, 0, NULL, NULL},
+	{"score", 0, ARG_STR, &opt.score, "FILE",
+	 "JSON Lines of context and continuation or choices", 0, 0, NULL,
+	 NULL},
+	{"", 0, ARG_SECTION, NULL, NULL, "Output", 0, 0, NULL, NULL},
+	{"json", 0, ARG_FLAG, &opt.json, NULL, "JSON Lines", 0, 0, NULL,
+	 NULL},
+	{"output", 'o', ARG_STR, &opt.output, "FILE",
+	 "instead of standard output", 0, 0, NULL, NULL},
+};
+
+static const struct args args = {
+	"lm-sample", "--model DIR [options] [--prompt TEXT | --prompts FILE | "
+	"--score FILE]", "text from a language model, and scores of given text",
+	table, sizeof(table) / sizeof(*table),
+};
+
+/* Everything that has to be loaded and let go. */
+struct loaded {
+	struct kernels *k;
+	struct model_config config;
+	struct llama *llama;
+	struct vocab *vocab;
+	struct bpe *bpe;
+};
+
+static void
+check_options(int first, int argc)
+{
+	if (!opt.model)
+		args_usage(&args, "--model is missing");
+	if (first < argc)
+		args_usage(&args, "no operand expected; prompts are given "
+			   "by --prompt or --prompts");
+	if (opt.prompt_given + (opt.prompts != NULL) + (opt.score != NULL) > 1)
+		args_usage(&args, "--prompt, --prompts and --score exclude "
+			   "each other");
+	if (!opt.prompt_given && !opt.prompts && !opt.score)
+		args_check_stdin(&args, 0);
+	for (size_t i = 0; i < opt.stop.n; i++)
+		if (!opt.stop.v[i][0])
+			args_usage(&args, "--stop: empty text");
+}
+
+static int
+load_tokenizer(struct loaded *l, struct err *e)
+{
+	struct buf path = {0};
+
+	if (opt.tokenizer)
+		buf_puts(&path, opt.tokenizer);
+	else
+		buf_printf(&path, "%s/tokenizer.json", opt.model);
+	buf_putc(&path, '\0');
+	l->vocab = vocab_load(path.p, NULL, e);
+	if (l->vocab && l->vocab->n > l->config.vocab)
+		return err_set(e, "%s: %u tokens, but the model in %s has "
+			       "rows for %lld", path.p, l->vocab->n,
+			       opt.model, (long long)l->config.vocab);
+	buf_clear(&path);
+	if (l->vocab)
+		l->bpe = bpe_new(l->vocab, e);
+	return l->bpe ? 0 : -1;
+}
+
+static int
+load_model(struct loaded *l, struct err *e)
+{
+	int bf16 = opt.dtype == 0 ? l->config.bf16 : opt.dtype == 1;
+	int64_t positions = opt.max_tokens + 4096;
+	struct st *st;
+	int rc;
+
+	if (l->config.max_pos > positions)
+		positions = l->config.max_pos;
+	l->k = kernels_open("cpu", args_common.threads, e);
+	if (!l->k)
+		return -1;
+	st = st_open(opt.model, e);
+	if (!st)
+		return -1;
+	l->llama = llama_new(l->k, &l->config, bf16 ? K_BF16 : K_F32,
+			     K_USE_FWD, positions);
+	rc = llama_load(l->llama, st, e);
+	st_close(st);
+	return rc;
+}
+
+static void
+unload(struct loaded *l)
+{
+	llama_free(l->llama);
+	l->k->close(l->k);
+	bpe_free(l->bpe);
+	vocab_free(l->vocab);
+}
+
+static int
+run_prompts(struct complete *c, struct err *e)
+{
+	struct prompt_reader *r;
+	int rc;
+
+	if (opt.prompt_given)
+		return complete_text(c, span_str(opt.prompt), e);
+	r = prompt_open(opt.prompts ? opt.prompts : "-", PROMPT_WRITE);
+	rc = complete_prompts(c, r, e);
+	prompt_close(r);
+	return rc;
+}
+
+static int
+run_scores(struct complete *c, struct err *e)
+{
+	struct prompt_reader *r = prompt_open(opt.score, PROMPT_SCORE);
+	struct score s = {0};
+	struct buf b = {0};
+	int rc = complete_scores(c, r, &s, e);
+
+	prompt_close(r);
+	complete_summary(&s, &b);
+	if (rc == 0 && !opt.json)
+		rc = output_write(c->out, b.p, b.n, e);
+	else if (rc == 0 && !args_common.quiet)
+		fwrite(b.p, 1, b.n, stderr);
+	buf_clear(&b);
+	return rc;
+}
+
+static void
+warnings(const struct complete *c)
+{
+	unsigned long long n = c->prompts;
+
+	if (args_common.quiet)
+		return;
+	if (c->space_end)
+		warn("%llu of %llu texts end in a space: tokens begin with "
+		     "theirs, move it behind", (unsigned long long)
+		     c->space_end, n);
+	if (c->joint_differs)
+		warn("%llu continuations are tokenized otherwise when joined "
+		     "with their context",
+		     (unsigned long long)c->joint_differs);
+	if (c->past_end)
+		warn("%llu of %llu texts went past the %lld positions the "
+		     "model was made for", (unsigned long long)c->past_end,
+		     n, (long long)c->positions);
+}
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct loaded l = {0};
+	struct complete c = {0};
+	struct err e = {0};
+	double start;
+	int rc;
+
+	check_options(args_parse(&args, argc, argv), argc);
+	if (config_load(&l.config, opt.model, &e) < 0 ||
+	    load_tokenizer(&l, &e) < 0 || load_model(&l, &e) < 0)
+		die_err(&e);
+	c.out = output_open(opt.output, &e);
+	if (!c.out)
+		die_err(&e);
+	c.bos = opt.bos ? l.config.bos : -1;
+	if (!opt.bos && l.config.bos >= 0 && !args_common.quiet)
+		warn("without BOS, which every training document began with: "
+		     "expect worse text");
+	c.g = generator_new(l.llama, l.vocab);
+	c.v = l.vocab;
+	c.enc = bpe_enc_new(l.bpe, 1 << 20);
+	c.json = opt.json;
+	c.batch = opt.batch;
+	c.positions = l.config.max_pos;
+	c.gen = (struct gen_opts){
+		.sampler = { opt.temperature, opt.top_k, opt.top_p, opt.min_p,
+			     (uint64_t)opt.seed },
+		.max_tokens = opt.max_tokens, .stop = opt.stop.v,
+		.nstop = opt.stop.n, .logprobs = opt.json };
+	start = now();
+	rc = opt.score ? run_scores(&c, &e) : run_prompts(&c, &e);
+	if (rc < 0 || output_commit(c.out, &e) < 0)
+		die_err(&e);
+	warnings(&c);
+	if (args_common.verbose)
+		fprintf(stderr, "%llu texts, %llu tokens read, %llu written "
+			"or scored, %.1f tokens/s\n",
+			(unsigned long long)c.prompts,
+			(unsigned long long)c.prompt_tokens,
+			(unsigned long long)c.tokens,
+			(double)(c.prompt_tokens + c.tokens) / (now() - start));
+	bpe_enc_free(c.enc);
+	generator_free(c.g);
+	unload(&l);
+	return EXIT_OK;
+}

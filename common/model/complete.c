@@ -1,0 +1,275 @@
+/*
+ * complete.c - see complete.h: prompts to text
+ *
+ * Prompts are read, answered and written a batch at a time, so a stream of
+ * any length needs the memory of one batch.  Scores are in scoring.c.
+ */
+#include "model/complete.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/complete_ids.h"
+
+static const char *const end_names[] = {
+	[GEN_RUNNING] = "running", [GEN_EOS] = "eos", [GEN_STOP] = "stop",
+	[GEN_LENGTH] = "length",
+};
+
+void
+complete_encode(struct complete *c, const struct prompt_text *t, int first,
+		struct ids *out)
+{
+	if (t->ids) {
+		for (size_t i = 0; i < t->n; i++)
+			ids_put(out, t->ids[i]);
+		return;
+	}
+	if (first && c->bos >= 0)
+		ids_put(out, (uint32_t)c->bos);
+	bpe_encode(c->enc, t->text, out);
+	if (first && t->text.n && t->text.p[t->text.n - 1] == ' ')
+		c->space_end++;
+}
+
+void
+ids_put(struct ids *a, uint32_t id)
+{
+	if (a->n == a->cap) {
+		a->cap = a->cap ? 2 * a->cap : 64;
+		a->v = xreallocarray(a->v, a->cap, sizeof(*a->v));
+	}
+	a->v[a->n++] = id;
+}
+
+void
+put_ids(struct buf *b, const uint32_t *id, size_t n)
+{
+	buf_putc(b, '[');
+	for (size_t i = 0; i < n; i++)
+		buf_printf(b, "%s%u", i ? "," : "", id[i]);
+	buf_putc(b, ']');
+}
+
+void
+put_reals(struct buf *b, const double *v, size_t n)
+{
+	buf_putc(b, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			buf_putc(b, ',');
+		json_put_real(b, v[i]);
+	}
+	buf_putc(b, ']');
+}
+
+int
+complete_no_context(struct err *e)
+{
+	return err_set(e, "nothing to start from: the text is empty and the "
+		       "model has no beginning-of-sequence token");
+}
+
+/* Bytes of a text that ends where it ends: no half character is left. */
+static void
+put_whole(struct buf *b, const char *p, size_t n)
+{
+	size_t whole = gen_whole_chars(p, n);
+
+	buf_put(b, p, whole);
+	if (whole < n)
+		buf_puts(b, "\xef\xbf\xbd");
+}
+
+static void
+put_json(const struct prompt_line *l, const struct gen_seq *s, struct buf *b)
+{
+	buf_putc(b, '{');
+	if (l->id.n) {
+		json_put_key(b, "id");
+		buf_put(b, l->id.p, l->id.n);
+	}
+	json_put_key(b, "prompt");
+	if (l->context.ids)
+		put_ids(b, l->context.ids, l->context.n);
+	else
+		json_put_str(b, l->context.text);
+	json_put_key(b, "text");
+	json_put_str(b, buf_span(&s->text));
+	json_put_key(b, "tokens");
+	put_ids(b, s->out.v, s->out.n);
+	json_put_key(b, "logprobs");
+	put_reals(b, s->logprob, s->out.n);
+	json_put_key(b, "end");
+	json_put_str(b, span_str(end_names[s->end]));
+	buf_puts(b, "}\n");
+}
+
+static int
+put_answer(struct complete *c, const struct prompt_line *l,
+	   const struct gen_seq *s, struct err *e)
+{
+	struct buf b = {0};
+	int rc;
+
+	if (c->json) {
+		put_json(l, s, &b);
+	} else {
+		if (c->prompts)
+			buf_putc(&b, '\n');
+		buf_put(&b, l->context.text.p, l->context.text.n);
+		put_whole(&b, s->text.p, s->text.n);
+		buf_putc(&b, '\n');
+	}
+	rc = output_write(c->out, b.p, b.n, e);
+	buf_clear(&b);
+	return rc;
+}
+
+static void
+count(struct complete *c, const struct gen_seq *s)
+{
+	c->prompts++;
+	c->prompt_tokens += s->nprompt;
+	c->tokens += s->out.n;
+	if (c->positions && s->nprompt + s->out.n > (uint64_t)c->positions)
+		c->past_end++;
+}
+
+/* ---- one prompt, as it grows ---- */
+
+struct stream {
+	struct complete *c;
+	size_t done;		/* bytes of the text written */
+};
+
+static int
+stream_step(void *ctx, struct gen_seq *s, struct err *e)
+{
+	struct stream *t = ctx;
+	struct buf b = {0};
+	int rc = 0;
+
+	if (s->end) {
+		put_whole(&b, s->text.p + t->done, s->text.n - t->done);
+		buf_putc(&b, '\n');
+	} else if (s->shown > t->done) {
+		buf_put(&b, s->text.p + t->done, s->shown - t->done);
+		t->done = s->shown;
+	}
+	if (b.n && (output_write(t->c->out, b.p, b.n, e) < 0 ||
+		    output_flush(t->c->out, e) < 0))
+		rc = -1;
+	buf_clear(&b);
+	return rc;
+}
+
+int
+complete_text(struct complete *c, struct span prompt, struct err *e)
+{
+	struct prompt_line l = {.context = {.text = prompt}};
+	struct stream t = {c, 0};
+	struct gen_seq s = {0};
+	struct ids in = {0};
+	int rc = -1;
+
+	complete_encode(c, &l.context, 1, &in);
+	s.prompt = in.v;
+	s.nprompt = in.n;
+	if (in.n == 0)
+		complete_no_context(e);
+	else if (c->json)
+		rc = generator_run(c->g, &s, 1, &c->gen, NULL, NULL, e) < 0 ?
+			-1 : put_answer(c, &l, &s, e);
+	else if (output_write(c->out, prompt.p, prompt.n, e) == 0 &&
+		 output_flush(c->out, e) == 0)
+		rc = generator_run(c->g, &s, 1, &c->gen, stream_step, &t, e);
+	count(c, &s);
+	gen_seq_clear(&s);
+	free(in.v);
+	return rc;
+}
+
+/* ---- many prompts ---- */
+
+struct batch {
+	struct prompt_line *line;
+	struct gen_seq *seq;
+	struct ids *in;
+	size_t n;
+};
+
+static int
+read_batch(struct complete *c, struct prompt_reader *r, struct batch *b,
+	   struct err *e)
+{
+	for (b->n = 0; b->n < (size_t)c->batch; b->n++) {
+		struct prompt_line *l = &b->line[b->n];
+		struct ids *in = &b->in[b->n];
+		int rc = prompt_next(r, l, e);
+
+		if (rc <= 0)
+			return rc;
+		complete_encode(c, &l->context, 1, in);
+		b->seq[b->n] = (struct gen_seq){
+			.prompt = in->v, .nprompt = in->n,
+			.number = c->prompts + b->n };
+		if (in->n == 0) {
+			struct err why = {0};
+
+			complete_no_context(&why);
+			return err_set(e, "%s:%llu: %s", l->file,
+				       (unsigned long long)l->lineno,
+				       why.msg);
+		}
+	}
+	return 0;
+}
+
+static void
+clear_batch(struct complete *c, struct batch *b)
+{
+	for (size_t i = 0; i < (size_t)c->batch; i++) {
+		prompt_line_clear(&b->line[i]);
+		gen_seq_clear(&b->seq[i]);
+		b->in[i].n = 0;
+	}
+}
+
+static int
+run_batch(struct complete *c, struct batch *b, struct err *e)
+{
+	if (generator_run(c->g, b->seq, b->n, &c->gen, NULL, NULL, e) < 0)
+		return -1;
+	for (size_t i = 0; i < b->n; i++) {
+		if (put_answer(c, &b->line[i], &b->seq[i], e) < 0)
+			return -1;
+		count(c, &b->seq[i]);
+	}
+	return output_flush(c->out, e);
+}
+
+int
+complete_prompts(struct complete *c, struct prompt_reader *r, struct err *e)
+{
+	size_t n = (size_t)c->batch;
+	struct batch b = {
+		xcalloc(n, sizeof(*b.line)), xcalloc(n, sizeof(*b.seq)),
+		xcalloc(n, sizeof(*b.in)), 0 };
+	int rc;
+
+	do {
+		rc = read_batch(c, r, &b, e);
+		if (rc == 0 && b.n > 0)
+			rc = run_batch(c, &b, e);
+		n = b.n;
+		clear_batch(c, &b);
+	} while (rc == 0 && n == (size_t)c->batch);
+	for (size_t i = 0; i < (size_t)c->batch; i++)
+		free(b.in[i].v);
+	free(b.line);
+	free(b.seq);
+	free(b.in);
+	return rc;
+}

@@ -1,0 +1,26 @@
+/*
+ * complete_ids.h - what complete.c and scoring.c share
+ */
+#ifndef ASSAY_COMPLETE_IDS_H
+#define ASSAY_COMPLETE_IDS_H
+
+#include "model/complete.h"
+
+/* Append one id. */
+void ids_put(struct ids *a, uint32_t id);
+
+/*
+ * Append the ids of t.  first: it begins a sequence, so BOS goes before it
+ * (never before given ids), and a space at its end is counted.
+ */
+void complete_encode(struct complete *c, const struct prompt_text *t,
+		     int first, struct ids *out);
+
+/* JSON arrays. */
+void put_ids(struct buf *b, const uint32_t *id, size_t n);
+void put_reals(struct buf *b, const double *v, size_t n);
+
+/* The message of a sequence that would begin with nothing; -1. */
+int complete_no_context(struct err *e);
+
+#endif
