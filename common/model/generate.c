@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/decoder.h"
+#include "model/decode.h"
 
 enum { PIECE = 256 };
 
@@ -20,7 +20,7 @@ struct generator {
 	struct llama *m;
 	const struct vocab *v;
 	struct decoder *d;
-	int64_t slots, positions, logits_rows;
+	int64_t slots, positions;
 	int32_t *tok, *slot, *pos, *best;	/* host, (max(PIECE, slots)) */
 	float *score;
 	float *logits;			/* host, (slots, V) */
@@ -92,7 +92,7 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 	g->slots = slots;
 	g->positions = positions;
 	rows = slots > PIECE ? (size_t)slots : PIECE;
-	g->d = decoder_new(g->m, slots, positions, (int64_t)rows, slots);
+	g->d = decoder_new(g->m, slots, positions, (int64_t)rows);
 	g->tok = xreallocarray(NULL, rows, sizeof(*g->tok));
 	g->slot = xreallocarray(NULL, rows, sizeof(*g->slot));
 	g->pos = xreallocarray(NULL, rows, sizeof(*g->pos));
@@ -115,17 +115,17 @@ check_ids(const struct generator *g, const uint32_t *id, size_t n,
 	return 0;
 }
 
-/* Rows ids[0..n) of one slot from position at, n <= PIECE. */
-static struct decoder_rows
-rows_of(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
-	size_t at)
+/* Run ids[0..n) of one slot from position at, n <= PIECE. */
+static void
+run_rows(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
+	 size_t at)
 {
 	for (size_t i = 0; i < n; i++) {
 		g->tok[i] = (int32_t)id[i];
 		g->slot[i] = slot;
 		g->pos[i] = (int32_t)(at + i);
 	}
-	return (struct decoder_rows){(int64_t)n, g->tok, g->slot, g->pos};
+	decoder_run(g->d, (int64_t)n, g->tok, g->slot, g->pos);
 }
 
 /* Feed id[0..n) of a slot; logits of the last one when wanted. */
@@ -135,10 +135,11 @@ feed(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
 {
 	for (size_t at = 0; at < n;) {
 		size_t m = n - at < PIECE ? n - at : PIECE;
-		struct decoder_rows r = rows_of(g, id + at, m, slot, at);
 
+		run_rows(g, id + at, m, slot, at);
 		at += m;
-		decoder_feed(g->d, &r, at == n && logits ? 1 : 0, logits);
+		if (at == n && logits)
+			decoder_logits(g->d, (int64_t)m - 1, 1, logits);
 	}
 }
 
@@ -276,27 +277,28 @@ static ptrdiff_t
 step_all(struct generator *g, struct gen_seq *v, size_t n,
 	 const struct gen_opts *o, gen_step step, void *ctx, struct err *e)
 {
-	struct decoder_rows r = {0, g->tok, g->slot, g->pos};
 	size_t vocab = (size_t)g->m->c.vocab;
+	int64_t rows = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].end)
 			continue;
-		g->tok[r.n] = (int32_t)v[i].out.v[v[i].out.n - 1];
-		g->slot[r.n] = (int32_t)i;
-		g->pos[r.n++] = (int32_t)(v[i].nprompt + v[i].out.n - 1);
+		g->tok[rows] = (int32_t)v[i].out.v[v[i].out.n - 1];
+		g->slot[rows] = (int32_t)i;
+		g->pos[rows++] = (int32_t)(v[i].nprompt + v[i].out.n - 1);
 	}
-	if (r.n == 0)
+	if (rows == 0)
 		return 0;
-	decoder_feed(g->d, &r, r.n, g->logits);
-	for (int64_t j = 0; j < r.n; j++) {
+	decoder_run(g->d, rows, g->tok, g->slot, g->pos);
+	decoder_logits(g->d, 0, rows, g->logits);
+	for (int64_t j = 0; j < rows; j++) {
 		struct gen_seq *s = &v[g->slot[j]];
 
 		if (advance(g, s, g->logits + (size_t)j * vocab, o, e) < 0 ||
 		    (step && step(ctx, s, e) < 0))
 			return -1;
 	}
-	return r.n;
+	return rows;
 }
 
 int
@@ -353,16 +355,15 @@ generator_score(struct generator *g, const uint32_t *id, size_t n,
 		size_t m = n - at < PIECE ? n - at : PIECE;
 		uint32_t in[PIECE];
 		int32_t target[PIECE];
-		struct decoder_rows r;
 
 		for (size_t i = 0; i < m; i++) {
 			in[i] = at + i ? id[at + i - 1] : g->last;
 			target[i] = (int32_t)id[at + i];
 		}
-		r = rows_of(g, in, m, 0, g->context + at);
-		decoder_score(g->d, &r, target, g->score, g->best);
+		run_rows(g, in, m, 0, g->context + at);
+		decoder_score(g->d, 0, (int64_t)m, target, g->score, g->best);
 		for (size_t i = 0; i < m; i++) {
-			logprob[at + i] = g->score[i];
+			logprob[at + i] = -g->score[i];
 			*greedy &= g->best[i] == target[i];
 		}
 		at += m;

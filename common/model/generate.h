@@ -1,7 +1,7 @@
 /*
  * generate.h - text from a model, and the log-likelihood of given tokens
  *
- * Wraps decoder.h for sequences of tokens: prompts in pieces, then one token
+ * Wraps decode.h for sequences of tokens: prompts in pieces, then one token
  * a step for every sequence of a batch until each has ended.
  */
 #ifndef ASSAY_GENERATE_H
