@@ -1,0 +1,197 @@
+# lm-sample: text and scores against transformers' goldens, and its manners
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+	BIN=${BIN:-$PWD/bin}
+	case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
+	M=tests/data/models
+	T=$BATS_TEST_TMPDIR
+}
+
+# golden KEY MODEL: the inputs of that part of golden.json as JSON Lines
+golden() {
+	perl -MJSON::PP -0ne '
+		my $key = "'"$1"'";
+		for (@{decode_json($_)->{$key}}) {
+			delete @$_{qw(tokens logprobs logprob greedy
+				prompt_ids)};
+			print JSON::PP->new->utf8->canonical->encode($_), "\n";
+		}' "$M/$2/golden.json"
+}
+
+# agrees KEY MODEL OURS: same tokens; log-probabilities within 1e-4
+agrees() {
+	perl -MJSON::PP -e '
+		my ($key, $golden, $ours) = @ARGV;
+		local $/; open my $g, "<", $golden or die; open my $o, "<",
+			$ours or die;
+		my @want = @{decode_json(<$g>)->{$key}};
+		my @got = map { decode_json($_) } split /\n/, <$o>;
+		die "@{[scalar @got]} lines, not @{[scalar @want]}"
+			unless @got == @want && @want > 0;
+		for my $i (0 .. $#want) {
+			my ($w, $h) = ($want[$i], $got[$i]);
+			my $n = @{$h->{tokens}};
+			die "line $i: tokens @{$h->{tokens}}, not " .
+				"@{$w->{tokens}}"
+				unless "@{$h->{tokens}}" eq "@{$w->{tokens}}";
+			for my $j (0 .. $n - 1) {
+				my $d = $h->{logprobs}[$j] - $w->{logprobs}[$j];
+				die "line $i token $j: off by $d"
+					if abs($d) > 1e-4;
+			}
+			next unless defined $w->{logprob};
+			die "line $i: sum" if
+				abs($h->{logprob} - $w->{logprob}) > 1e-3;
+			die "line $i: greedy" if
+				!$h->{greedy} != !$w->{greedy};
+		}' "$1" "$M/$2/golden.json" "$3"
+}
+
+@test "greedy text equals transformers' generate" {
+	for m in llama-tied llama-gqa qwen3 llama-bf16-sharded; do
+		golden greedy $m > "$T/prompts"
+		"$BIN/lm-sample" --model $M/$m --dtype fp32 --max-tokens 24 \
+			--prompts "$T/prompts" --json > "$T/out"
+		agrees greedy $m "$T/out"
+	done
+}
+
+@test "a comparison that must fail does" {
+	golden greedy llama-gqa > "$T/prompts"
+	"$BIN/lm-sample" --model $M/llama-gqa --no-bos -q --dtype fp32 \
+		--max-tokens 24 --prompts - --json < "$T/prompts" \
+		> "$T/out" || true
+	run agrees greedy llama-gqa "$T/out"
+	[ "$status" -ne 0 ]
+}
+
+@test "scores equal a float64 computation" {
+	for m in llama-tied llama-gqa qwen3 llama-bf16-sharded; do
+		golden score $m > "$T/lines"
+		"$BIN/lm-sample" --model $M/$m --dtype fp32 \
+			--score "$T/lines" --json -q > "$T/out"
+		agrees score $m "$T/out"
+	done
+}
+
+@test "batches, one prompt at a time and threads give the same bytes" {
+	golden greedy qwen3 > "$T/prompts"
+	"$BIN/lm-sample" --model $M/qwen3 --prompts "$T/prompts" --json \
+		--temperature 1 --seed 3 --dtype fp32 > "$T/a"
+	for j in 1 2 7; do
+		"$BIN/lm-sample" --model $M/qwen3 --prompts "$T/prompts" \
+			--json --temperature 1 --seed 3 --dtype fp32 -j $j \
+			> "$T/b"
+		cmp "$T/a" "$T/b"
+	done
+	"$BIN/lm-sample" --model $M/qwen3 --prompts "$T/prompts" --json \
+		--temperature 1 --seed 4 --dtype fp32 > "$T/b"
+	run ! cmp -s "$T/a" "$T/b"
+}
+
+@test "--prompt streams the prompt and its continuation" {
+	out=$("$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
+		--max-tokens 5)
+	[ "${out#he said}" != "$out" ]
+	[ "$(printf '%s' "$out" | iconv -f utf-8 -t utf-8 | wc -c)" -gt 7 ]
+}
+
+@test "--stop ends before its text, in text and in tokens" {
+	"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
+		--max-tokens 12 --json > "$T/all"
+	word=$(perl -MJSON::PP -ne 'print substr(decode_json($_)->{text},
+		2, 2)' "$T/all" | iconv -f latin1 -t utf-8)
+	[ -n "$word" ]
+	"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
+		--max-tokens 12 --json --stop "$word" > "$T/cut"
+	grep -q '"end":"stop"' "$T/cut"
+	perl -MJSON::PP -e '
+		open my $a, "<", $ARGV[0]; open my $b, "<", $ARGV[1];
+		my ($x, $y) = (decode_json(<$a>), decode_json(<$b>));
+		my $at = index($x->{text}, $ARGV[2]);
+		exit !(length($y->{text}) <= 2 &&
+			index($x->{text}, $y->{text}) == 0 &&
+			@{$y->{tokens}} < @{$x->{tokens}})' \
+		"$T/all" "$T/cut" "$word"
+}
+
+@test "--no-bos is said loudly" {
+	run "$BIN/lm-sample" --model $M/llama-gqa --no-bos --prompt 'he' \
+		--max-tokens 1
+	[ "$status" -eq 0 ]
+	[[ $output == *"without BOS"* ]]
+}
+
+@test "a context that ends in a space and a joint tokenization are warned about" {
+	echo '{"context":"he said ","continuation":"that"}' |
+		"$BIN/lm-sample" --model $M/llama-gqa --score - --json \
+		> "$T/out" 2> "$T/err"
+	grep -q "1 of 1 texts end in a space" "$T/err"
+	echo '{"context":"th","continuation":"e"}' |
+		"$BIN/lm-sample" --model $M/llama-gqa --score - --json \
+		> "$T/out" 2> "$T/err"
+	grep -q "tokenized otherwise when joined" "$T/err"
+}
+
+@test "choices: accuracy raw and normalized, and whether it is guessing" {
+	for i in 1 2 3 4; do
+		echo '{"id":'$i',"context":"he said","choices":[" that"," xyz"],"answer":0}'
+	done > "$T/lines"
+	"$BIN/lm-sample" --model $M/llama-gqa --score "$T/lines" > "$T/out"
+	grep -q '^lines with choices *4$' "$T/out"
+	grep -q '^accuracy ' "$T/out"
+	grep -q '^accuracy, normalized' "$T/out"
+	"$BIN/lm-sample" --model $M/llama-gqa --score "$T/lines" --json -q \
+		> "$T/out"
+	[ "$(grep -c '"pick":[01],"pick_norm":[01],"answer":0' "$T/out")" -eq 4 ]
+	grep -q '"id":3' "$T/out"
+}
+
+@test "token ids stand for texts" {
+	echo '{"context":[318,75],"continuation":[64,65]}' |
+		"$BIN/lm-sample" --model $M/llama-gqa --score - --json -q \
+		> "$T/out"
+	grep -q '"tokens":\[64,65\]' "$T/out"
+	echo '{"context":[318,7500],"continuation":[64]}' > "$T/lines"
+	run "$BIN/lm-sample" --model $M/llama-gqa --score "$T/lines"
+	[ "$status" -eq 2 ]
+	[[ $output == *"$T/lines:1:"*7500* ]]
+}
+
+@test "lines that are no prompts are named" {
+	while IFS='	' read -r line what; do
+		printf '\n%s\n' "$line" > "$T/p"
+		run "$BIN/lm-sample" --model $M/llama-gqa --prompts "$T/p"
+		[ "$status" -eq 2 ]
+		[[ $output == *"$T/p:2: "*"$what"* ]]
+	done <<-'END'
+	{"text":"a"}	prompt is missing
+	{"prompt":5}	neither a string nor token ids
+	["a"]	no object
+	{"prompt":	byte
+	{"prompt":[1.5]}	no token id
+	END
+	while IFS='	' read -r line what; do
+		printf '\n%s\n' "$line" > "$T/p"
+		run "$BIN/lm-sample" --model $M/llama-gqa --score "$T/p"
+		[ "$status" -eq 2 ]
+		[[ $output == *"$T/p:2: "*"$what"* ]]
+	done <<-'END'
+	{"context":"a"}	continuation is missing
+	{"context":"a","continuation":""}	continuation is empty
+	{"context":"a","choices":["b"],"answer":0}	two or more
+	{"context":"a","choices":["b","c"],"answer":2}	index of a choice
+	{"context":"a","choices":["b","c"],"continuation":"b"}	one of them
+	END
+}
+
+@test "a folder that is no model, and options that exclude each other" {
+	run "$BIN/lm-sample" --model "$T" --prompt a
+	[ "$status" -eq 2 ]
+	[[ $output == *config.json* ]]
+	run "$BIN/lm-sample" --prompt a
+	[ "$status" -eq 2 ]
+	run "$BIN/lm-sample" --model $M/qwen3 --prompt a --score b
+	[ "$status" -eq 2 ]
+}
