@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "model/complete_ids.h"
 
 static const char *const end_names[] = {
@@ -71,15 +72,21 @@ complete_no_context(struct err *e)
 		       "model has no beginning-of-sequence token");
 }
 
-/* Bytes of a text that ends where it ends: no half character is left. */
+/* Text as UTF-8: what is not becomes U+FFFD, as a decoder of bytes does. */
 static void
-put_whole(struct buf *b, const char *p, size_t n)
+put_text(struct buf *b, const char *p, size_t n)
 {
-	size_t whole = gen_whole_chars(p, n);
+	while (n > 0) {
+		int k = utf8_step(p, n);
+		size_t len = (size_t)(k < 0 ? -k : k);
 
-	buf_put(b, p, whole);
-	if (whole < n)
-		buf_puts(b, "\xef\xbf\xbd");
+		if (k < 0)
+			buf_puts(b, "\xef\xbf\xbd");
+		else
+			buf_put(b, p, len);
+		p += len;
+		n -= len;
+	}
 }
 
 static void
@@ -119,7 +126,7 @@ put_answer(struct complete *c, const struct prompt_line *l,
 		if (c->prompts)
 			buf_putc(&b, '\n');
 		buf_put(&b, l->context.text.p, l->context.text.n);
-		put_whole(&b, s->text.p, s->text.n);
+		put_text(&b, s->text.p, s->text.n);
 		buf_putc(&b, '\n');
 	}
 	rc = output_write(c->out, b.p, b.n, e);
@@ -152,10 +159,10 @@ stream_step(void *ctx, struct gen_seq *s, struct err *e)
 	int rc = 0;
 
 	if (s->end) {
-		put_whole(&b, s->text.p + t->done, s->text.n - t->done);
+		put_text(&b, s->text.p + t->done, s->text.n - t->done);
 		buf_putc(&b, '\n');
 	} else if (s->shown > t->done) {
-		buf_put(&b, s->text.p + t->done, s->shown - t->done);
+		put_text(&b, s->text.p + t->done, s->shown - t->done);
 		t->done = s->shown;
 	}
 	if (b.n && (output_write(t->c->out, b.p, b.n, e) < 0 ||
