@@ -1,0 +1,88 @@
+/*
+ * interrupt.c - see interrupt.h
+ */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "model/interrupt.h"
+#include "record/ckpt.h"
+
+static volatile sig_atomic_t pending, save;
+
+static void
+die_by(int sig)
+{
+	struct sigaction a;
+	sigset_t set;
+
+	memset(&a, 0, sizeof a);
+	a.sa_handler = SIG_DFL;
+	sigaction(sig, &a, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(sig);
+	_exit(128 + sig);
+}
+
+static void
+on_end(int sig)
+{
+	if (pending) {
+		ckpt_cleanup();
+		die_by(sig);
+	}
+	pending = sig;
+}
+
+static void
+on_save(int sig)
+{
+	(void)sig;
+	save = 1;
+}
+
+void
+interrupt_install(void)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction a, old;
+	size_t i;
+
+	memset(&a, 0, sizeof a);
+	sigemptyset(&a.sa_mask);
+	a.sa_flags = SA_RESTART;
+	a.sa_handler = on_end;
+	for (i = 0; i < sizeof ends / sizeof *ends; i++) {
+		sigaction(ends[i], NULL, &old);
+		if (old.sa_handler != SIG_IGN)	/* nohup */
+			sigaction(ends[i], &a, NULL);
+	}
+	progress_usr1(0);
+	a.sa_handler = on_save;
+	sigaction(SIGUSR1, &a, NULL);
+}
+
+int
+interrupt_pending(void)
+{
+	return pending;
+}
+
+int
+interrupt_save_wanted(void)
+{
+	int was = save;
+
+	save = 0;
+	return was;
+}
+
+void
+interrupt_end(int sig)
+{
+	die_by(sig);
+	_exit(128 + sig);
+}
