@@ -307,6 +307,8 @@ decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
 	int64_t made = 0;
 	float loss;
 
+	if (n < 1)
+		return 0;	/* nothing to go on from */
 	if (n > d->positions)
 		n = d->positions;
 	tok = feed_prompt(d, prompt, n);

@@ -79,6 +79,8 @@ static const struct spec specs[] = {
 	 shard_format_names, FIXED},
 	{"tokenizer", 0, ARG_STR, AT(tokenizer), "FILE",
 	 "tokenizer.json; saved in every checkpoint", 0, 0, 0, FREE},
+	{"split", 0, ARG_STR, AT(split), "NAME",
+	 "split of a .tiktoken file", 0, 0, 0, FIXED},
 	{"seq-len", 0, ARG_INT, AT(seq_len), "N",
 	 "tokens a window; 0: as the shards were packed", 0, 16777216, 0,
 	 FIXED},
@@ -497,16 +499,17 @@ static int
 agree(const char *name, int64_t *opt, int64_t have, struct err *e)
 {
 	if (*opt && *opt != have)
-		return err_set(e, "--%s is %" PRId64 ", the folder of"
-			       " --init-from has %" PRId64, name, *opt, have);
+		return err_set(e, "--%s is %" PRId64 ", the model's"
+			       " folder has %" PRId64, name, *opt, have);
 	*opt = have;
 	return 0;
 }
 
 static int
-shape_from_folder(struct options *o, struct model_config *c, struct err *e)
+shape_from_folder(struct options *o, const char *folder,
+		  struct model_config *c, struct err *e)
 {
-	if (config_load(c, o->init_from, e) < 0)
+	if (config_load(c, folder, e) < 0)
 		return -1;
 	if (agree("hidden-size", &o->hidden_size, c->hidden, e) < 0 ||
 	    agree("layers", &o->layers, c->layers, e) < 0 ||
@@ -518,11 +521,11 @@ shape_from_folder(struct options *o, struct model_config *c, struct err *e)
 	    agree("vocab-size", &o->vocab_size, c->vocab, e) < 0)
 		return -1;
 	if (is_given(o, "tie-embeddings") && o->tie_embeddings != c->tie)
-		return err_set(e, "--%stie-embeddings: the folder of"
-			       " --init-from says otherwise",
+		return err_set(e, "--%stie-embeddings: the model's"
+			       " folder says otherwise",
 			       o->tie_embeddings ? "" : "no-");
 	if (is_given(o, "qk-norm") && o->qk_norm != c->qk_norm)
-		return err_set(e, "--%sqk-norm: the folder of --init-from says"
+		return err_set(e, "--%sqk-norm: the model's folder says"
 			       " otherwise", o->qk_norm ? "" : "no-");
 	o->tie_embeddings = c->tie;
 	o->qk_norm = c->qk_norm;
@@ -594,14 +597,14 @@ check_accum(const struct options *o, struct err *e)
 }
 
 int
-options_resolve(struct options *o, int64_t vocab, struct model_config *c,
-		struct err *e)
+options_resolve(struct options *o, const char *folder, int64_t vocab,
+		struct model_config *c, struct err *e)
 {
 	memset(c, 0, sizeof *c);
-	if ((o->init_from ? shape_from_folder(o, c, e) :
+	if ((folder ? shape_from_folder(o, folder, c, e) :
 	     shape_from_options(o, c, e)) < 0)
 		return -1;
-	if (!o->init_from)
+	if (!folder)
 		c->vocab = o->vocab_size ? o->vocab_size : vocab;
 	if (!c->vocab)
 		return err_set(e, "no vocabulary: give --tokenizer or"

@@ -37,7 +37,7 @@ struct options {
 	/* data */
 	struct arg_list data, val_data;
 	int shard_format;
-	const char *tokenizer;
+	const char *tokenizer, *split;
 	int64_t seq_len;	/* T; 0: that of the shards */
 	int64_t batch_size;	/* windows a step */
 	int64_t micro_batch;	/* windows at once; 0: chosen */
@@ -88,12 +88,13 @@ int options_override(struct options *o, const struct options *cmd,
 		     struct buf *changed, struct err *e);
 
 /*
- * Fill in what follows from other values: the shape into c (from the preset,
- * the folder of --init-from, the options), min_lr, micro_batch.  vocab: ids
- * of the tokenizer or the shards.  Sets the options to what was resolved.
+ * Fill in what follows from other values: the shape into c (from a folder, of
+ * --init-from or of the checkpoint, else from the preset and the options),
+ * min_lr, micro_batch.  seq_len is set.  vocab: ids of the tokenizer or the
+ * shards.  Sets the options to what was resolved.
  */
-int options_resolve(struct options *o, int64_t vocab, struct model_config *c,
-		    struct err *e);
+int options_resolve(struct options *o, const char *folder, int64_t vocab,
+		    struct model_config *c, struct err *e);
 
 /*
  * The stored options as members "key": value of a JSON object, a line each,

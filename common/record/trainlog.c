@@ -76,6 +76,12 @@ trainlog_real(struct trainlog *t, const char *key, double x)
 }
 
 void
+trainlog_null(struct trainlog *t, const char *key)
+{
+	buf_printf(&t->line, ",\"%s\":null", key);
+}
+
+void
 trainlog_int(struct trainlog *t, const char *key, uint64_t x)
 {
 	buf_printf(&t->line, ",\"%s\":%" PRIu64, key, x);
@@ -123,7 +129,7 @@ trainlog_step(struct trainlog *t, const struct trainlog_step *s, struct err *e)
 	trainlog_real(t, "lr", s->lr);
 	trainlog_real(t, "tokens_per_s", s->tokens_per_s);
 	if (s->mfu < 0)
-		buf_puts(&t->line, ",\"mfu\":null");
+		trainlog_null(t, "mfu");
 	else
 		trainlog_real(t, "mfu", s->mfu);
 	trainlog_real(t, "step_s", s->step_s);

@@ -41,6 +41,7 @@ int trainlog_step(struct trainlog *t, const struct trainlog_step *s,
  */
 struct buf *trainlog_event(struct trainlog *t, const char *type, uint64_t step);
 void trainlog_real(struct trainlog *t, const char *key, double x);
+void trainlog_null(struct trainlog *t, const char *key);
 void trainlog_int(struct trainlog *t, const char *key, uint64_t x);
 void trainlog_str(struct trainlog *t, const char *key, struct span s);
 int trainlog_end(struct trainlog *t, struct err *e);
