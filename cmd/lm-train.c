@@ -1,0 +1,184 @@
+/*
+ * lm-train - train a Llama language model on shards of token ids
+ *
+ * The options are one table in model/options.c, because a configuration file
+ * and a resume know the same names; the run itself is model/job.h.  What is
+ * left here: prompts to ids (the model does not know about text), and how the
+ * process ends.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/args.h"
+#include "base/err.h"
+#include "base/input.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "corpus/bpe.h"
+#include "model/interrupt.h"
+#include "model/job.h"
+
+struct prompts {
+	struct prompt *v;
+	size_t n;
+};
+
+static void
+add_prompt(struct prompts *p, struct bpe_enc *enc, struct span text)
+{
+	struct ids ids = {0};
+
+	p->v = xreallocarray(p->v, p->n + 1, sizeof *p->v);
+	bpe_encode(enc, text, &ids);
+	p->v[p->n++] = (struct prompt){
+		{xmemdup0(text.p, text.n), text.n}, ids.v, ids.n};
+}
+
+/* One line of the prompts file: an object with "prompt". */
+static void
+add_line(struct prompts *p, struct bpe_enc *enc, const char *path,
+	 uint64_t line, struct span text)
+{
+	struct err e = {0};
+	char where[600];
+	struct json *j;
+	const struct json *v;
+
+	snprintf(where, sizeof where, "%.500s:%llu", path,
+		 (unsigned long long)line);
+	j = json_parse(text.p, text.n, where, &e);
+	if (!j)
+		die_err(&e);
+	v = json_get(j, "prompt");
+	if (!v || v->type != JSON_STRING)
+		die("%s: no string \"prompt\"", where);
+	add_prompt(p, enc, v->str);
+	json_free(j);
+}
+
+static void
+read_prompts(struct prompts *p, struct bpe_enc *enc, const char *path)
+{
+	struct err e = {0};
+	char *text;
+	size_t n, at, end;
+	uint64_t line = 1;
+
+	if (input_slurp(path, &text, &n, &e) < 0)
+		die_err(&e);
+	for (at = 0; at < n; at = end + 1, line++) {
+		const char *lf = memchr(text + at, '\n', n - at);
+
+		end = lf ? (size_t)(lf - text) : n;
+		if (strspn(text + at, " \t\r") < end - at)
+			add_line(p, enc, path, line,
+				 (struct span){text + at, end - at});
+	}
+	free(text);
+}
+
+static void
+encode_prompts(struct prompts *p, const struct job *j)
+{
+	struct err e = {0};
+	struct bpe *b;
+	struct bpe_enc *enc;
+	size_t i;
+
+	if (!j->vocab || (!j->o.prompts && !j->o.prompt.n))
+		return;
+	b = bpe_new(j->vocab, &e);
+	if (!b)
+		die_err(&e);
+	enc = bpe_enc_new(b, 0);
+	for (i = 0; i < j->o.prompt.n; i++)
+		add_prompt(p, enc, span_str(j->o.prompt.v[i]));
+	if (j->o.prompts)
+		read_prompts(p, enc, j->o.prompts);
+	bpe_enc_free(enc);
+	bpe_free(b);
+}
+
+static void
+clear_prompts(struct prompts *p)
+{
+	while (p->n) {
+		p->n--;
+		free((char *)(uintptr_t)p->v[p->n].text.p);
+		free(p->v[p->n].ids);
+	}
+	free(p->v);
+}
+
+/* For a person at a terminal, or with -v: what is about to run. */
+static void
+announce(const struct job *j)
+{
+	if (args_common.quiet ||
+	    (!args_common.verbose && !isatty(STDERR_FILENO)))
+		return;
+	fprintf(stderr, "%s: %lld parameters, %s, kernels %s (%s), %d threads,"
+		" peak %.3f TFLOP/s, about %lld MB\n", j->run,
+		(long long)config_params(&j->c),
+		j->o.dtype == K_BF16 ? "bf16" : "fp32", j->k->name,
+		j->k->isa, j->k->threads, j->peak / 1e12,
+		(long long)(job_bytes(&j->o, &j->c) / 1000000));
+	fprintf(stderr, "%s: step %llu of %lld, %llu windows of %lld tokens,"
+		" %lld a step in micro-batches of %lld\n", j->run,
+		(unsigned long long)j->at.step, (long long)j->o.steps,
+		(unsigned long long)j->id.windows, (long long)j->o.seq_len,
+		(long long)j->o.batch_size, (long long)j->o.micro_batch);
+}
+
+static int
+run(const struct options *cmd, struct kernels *k)
+{
+	struct prompts p = {0};
+	struct err e = {0};
+	struct job j;
+	int rc;
+
+	if (job_open(&j, cmd, k, &e) < 0)
+		die_err(&e);
+	encode_prompts(&p, &j);
+	j.prompts = p.v;
+	j.nprompts = p.n;
+	announce(&j);
+	interrupt_install();
+	rc = job_run(&j, &e);
+	if (job_close(&j, &e) < 0 || rc < 0)
+		die_err(&e);
+	clear_prompts(&p);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o;
+	struct arg table[OPTIONS_MAX];
+	struct args a = {"lm-train", "[options] --data PATH -o RUN | "
+		"--resume RUN", "train a Llama language model", table, 0};
+	struct err e = {0};
+	struct kernels *k;
+	int first, sig;
+
+	options_init(&o);
+	a.n = options_table(&o, table);
+	first = args_parse(&a, argc, argv);
+	if (first < argc)
+		args_usage(&a, "operand '%s': shards are named by --data",
+			   argv[first]);
+	if (!o.resume && !o.out)
+		args_usage(&a, "no run: give -o DIR or --resume DIR");
+	k = kernels_open(o.device, args_common.threads, &e);
+	if (!k)
+		die_err(&e);
+	sig = run(&o, k);
+	k->close(k);
+	if (sig)
+		interrupt_end(sig);
+	return EXIT_OK;
+}
