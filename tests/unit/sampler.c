@@ -1,12 +1,7 @@
 /* sampler.c - greedy, cuts, distribution, determinism */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <math.h>
-#include <string.h>
+#include "tests/unit/test.h"
 
+#include <math.h>
 #include "model/sampler.h"
 
 static const float four[4] = {1, 3, 2, 3};

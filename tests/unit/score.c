@@ -1,9 +1,6 @@
 /* score.c - accuracy, length normalization, distance from guessing */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
+
 #include <math.h>
 
 #include "model/score.h"
