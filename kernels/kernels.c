@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/ref/ref.h"
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -48,6 +49,10 @@ kernels_open(const char *name, int threads, struct err *e)
 	}
 	if (strcmp(name, "ref") == 0)
 		k = ref_open();
+	else if (strcmp(name, "cpu") == 0)
+		k = cpu_open(NULL, threads, e);
+	else if (strncmp(name, "cpu:", 4) == 0)
+		k = cpu_open(name + 4, threads, e);
 	else
 		err_set(e, "kernels: no table '%s': ref, cpu or cpu:ISA", name);
 	if (!k)

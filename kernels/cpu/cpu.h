@@ -1,0 +1,129 @@
+/*
+ * cpu.h - the fast CPU table, private parts
+ *
+ * Products go through oneDNN, everything else through the vector loops of
+ * vec.h.  Work is cut into tiles by shape alone; an OpenMP team takes tiles
+ * in any order, each tile is computed by one thread with a sequential oneDNN
+ * primitive, and whatever is summed over tiles is summed in tile order.  So
+ * the bits do not depend on the number of threads.
+ *
+ *	table.c   open, memory, weights      pool.c   the team, scratch
+ *	dnnl.c    products of tiles (the only file that knows oneDNN)
+ *	matmul.c head.c attn.c rows.c        the entries
+ *	vec_*     vector loops, once for each instruction set
+ */
+#ifndef ASSAY_CPU_H
+#define ASSAY_CPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/cpu/vec.h"
+#include "kernels/kernels.h"
+
+/* What the processor has, in rising order. */
+enum cpu_isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_AVX512_BF16, ISA_AMX };
+
+struct gemm;
+
+/* Growing private memory of one thread, or of the caller. */
+struct cpu_scratch {
+	char *p;
+	size_t n;
+};
+
+struct cpu {
+	enum cpu_isa isa;
+	int threads;
+	int packed;		/* keep weights in oneDNN's layout too */
+	const struct vec *vec;
+	struct gemms *gemms;
+	struct cpu_scratch *scratch;	/* threads: tiles in work */
+	struct cpu_scratch *work;	/* threads: oneDNN's own */
+	struct cpu_scratch shared;	/* one for an entry's whole work */
+	double peak[2];		/* measured rate by kdtype; 0: not yet */
+	char isa_name[48];
+};
+
+static inline struct cpu *
+cpu_of(struct kernels *k)
+{
+	return k->priv;
+}
+
+/* NULL isa: the best there is. */
+struct kernels *cpu_open(const char *isa, int threads, struct err *e);
+
+#define X(op) void cpu_##op(struct kernels *k, const struct k_##op *a);
+KERNEL_OPS(X)
+#undef X
+
+/* --- pool.c --- */
+
+/* fn(arg, i, thread) for every i in 0..n-1, in any order, by the team. */
+void cpu_each(struct cpu *c, int64_t n,
+	      void (*fn)(void *arg, int64_t i, int thread), void *arg);
+
+/* At least n bytes, 64-byte aligned, contents lost when it grows. */
+void *cpu_scratch(struct cpu_scratch *s, size_t n);
+
+/*
+ * Cut n into parts of at most `most`, each a multiple of `unit` but the last:
+ * the length of a part, such that their number is even where there is more
+ * than one (so that 2, 4.. threads get equal shares).
+ */
+int64_t cpu_part(int64_t n, int64_t most, int64_t unit);
+
+static inline int64_t
+cpu_min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Address of element i of an array of type dt. */
+static inline void *
+cpu_at(const void *p, enum kdtype dt, int64_t i)
+{
+	return (char *)(uintptr_t)p + (size_t)i * kdtype_size(dt);
+}
+
+/* --- dnnl.c --- */
+
+/*
+ * A product of one tile: C (m, n) = A (m, k) B (k, n), added to C where
+ * accumulate is set.  A and B are of type dt, C of type cdt; ld is the
+ * distance of rows in memory, where a transposed operand's rows in memory are
+ * its columns here.  packed: B lies in the layout that weight_pack() makes.
+ */
+struct gemm_shape {
+	int64_t m, n, k;
+	int64_t lda, ldb, ldc;
+	int ta, tb;		/* operand is transposed in memory */
+	enum kdtype dt, cdt;
+	int accumulate;
+	int packed;
+};
+
+int gemm_open(struct cpu *c, struct err *e);
+void gemm_close(struct cpu *c);
+
+/* The plan of a shape, made at the first call.  Not from inside a team. */
+const struct gemm *gemm_plan(struct cpu *c, const struct gemm_shape *s);
+
+/* Compute; any thread of the team, each with its own number. */
+void gemm_run(struct cpu *c, const struct gemm *g, int thread, const void *a,
+	      const void *b, void *y);
+
+/*
+ * Packed weights: the plan that packs tiles of this shape (any m), the bytes
+ * of one packed tile, and the packing of a plain tile, by any thread.
+ */
+const struct gemm *gemm_pack_plan(struct cpu *c, const struct gemm_shape *s);
+size_t gemm_packed_size(struct cpu *c, const struct gemm_shape *s);
+void gemm_pack(struct cpu *c, const struct gemm *g, int thread,
+	       const void *b, void *packed);
+
+/* "brg:avx512_core_bf16": how oneDNN computes this plan. */
+const char *gemm_impl(const struct gemm *g);
+
+#endif

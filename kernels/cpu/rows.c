@@ -1,0 +1,321 @@
+/*
+ * rows.c - cpu: embedding, RMSNorm, SwiGLU, rotation, optimizer, casts
+ *
+ * Rows are cut into blocks of fixed size.  Where rows are summed (gradients
+ * of norm weights), each block has its own partial sum and the partial sums
+ * are added in block order.
+ */
+#include "kernels/cpu/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 16384 };		/* numbers of a flat array a task takes */
+
+/* What a task of one of these entries needs. */
+struct rows {
+	struct cpu *c;
+	const void *a;
+	int64_t step;		/* rows a block */
+	float *part;		/* partial sums, a row a block */
+	struct vec_adamw adamw;
+	void *w;
+	enum kdtype wdt;
+	double *sums;
+};
+
+static int64_t
+blocks(int64_t n, int64_t step)
+{
+	return (n + step - 1) / step;
+}
+
+/* Rows of about 64 KiB together. */
+static int64_t
+row_step(int64_t c)
+{
+	int64_t s = 16384 / c;
+
+	return s < 1 ? 1 : s;
+}
+
+/* At most 64 blocks, so that partial sums stay small. */
+static int64_t
+sum_step(int64_t n)
+{
+	int64_t s = (n + 63) / 64;
+
+	return s < 8 ? 8 : s;
+}
+
+static void
+embed_fwd_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_embed_fwd *a = r->a;
+	int64_t end = cpu_min((i + 1) * r->step, a->n);
+
+	(void)thread;
+	for (int64_t n = i * r->step; n < end; n++)
+		r->c->vec->row_copy(a->y + n * a->c,
+			cpu_at(a->w, a->dt, a->tok[n] * a->c), a->dt,
+			a->scale, a->c);
+}
+
+void
+cpu_embed_fwd(struct kernels *k, const struct k_embed_fwd *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a, .step = row_step(a->c) };
+
+	cpu_each(r.c, blocks(a->n, r.step), embed_fwd_task, &r);
+}
+
+/*
+ * A task owns a range of columns and walks all rows in order: no two tasks
+ * write the same number, and equal tokens add up in the order of rows.
+ */
+static void
+embed_bwd_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_embed_bwd *a = r->a;
+	int64_t c0 = i * r->step, len = cpu_min(r->step, a->c - c0);
+
+	(void)thread;
+	for (int64_t n = 0; n < a->n; n++)
+		r->c->vec->row_add(a->dw + a->tok[n] * a->c + c0,
+				   a->dx + n * a->c + c0, a->scale, len);
+}
+
+void
+cpu_embed_bwd(struct kernels *k, const struct k_embed_bwd *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a,
+			  .step = cpu_part(a->c, 128, 16) };
+
+	if (!a->accumulate)
+		k->zero(k, a->dw, (size_t)(a->v * a->c) * sizeof *a->dw);
+	cpu_each(r.c, blocks(a->c, r.step), embed_bwd_task, &r);
+}
+
+static void
+rmsnorm_fwd_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_rmsnorm_fwd *a = r->a;
+
+	(void)thread;
+	r->c->vec->rmsnorm_fwd(a, i * r->step,
+			       cpu_min((i + 1) * r->step, a->n));
+}
+
+void
+cpu_rmsnorm_fwd(struct kernels *k, const struct k_rmsnorm_fwd *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a, .step = row_step(a->c) };
+
+	cpu_each(r.c, blocks(a->n, r.step), rmsnorm_fwd_task, &r);
+}
+
+/* to (n) (+)= the rows of part (rows, n), in order. */
+static void
+add_parts(float *to, int accumulate, const float *part, int64_t rows,
+	  int64_t n, int64_t ld)
+{
+	for (int64_t i = 0; i < n; i++) {
+		double sum = accumulate ? to[i] : 0;
+
+		for (int64_t j = 0; j < rows; j++)
+			sum += part[j * ld + i];
+		to[i] = (float)sum;
+	}
+}
+
+static void
+rmsnorm_bwd_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_rmsnorm_bwd *a = r->a;
+
+	(void)thread;
+	r->c->vec->rmsnorm_bwd(a, i * r->step,
+			       cpu_min((i + 1) * r->step, a->n),
+			       r->part + i * a->c);
+}
+
+void
+cpu_rmsnorm_bwd(struct kernels *k, const struct k_rmsnorm_bwd *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a, .step = sum_step(a->n) };
+	int64_t n = blocks(a->n, r.step);
+
+	r.part = cpu_scratch(&r.c->shared, (size_t)(n * a->c) * sizeof(float));
+	cpu_each(r.c, n, rmsnorm_bwd_task, &r);
+	add_parts(a->dw, a->dw_accumulate, r.part, n, a->c, a->c);
+}
+
+static void
+swiglu_fwd_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_swiglu_fwd *a = r->a;
+
+	(void)thread;
+	r->c->vec->swiglu_fwd(a, i * r->step,
+			      cpu_min((i + 1) * r->step, a->n));
+}
+
+void
+cpu_swiglu_fwd(struct kernels *k, const struct k_swiglu_fwd *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a, .step = row_step(a->f) };
+
+	cpu_each(r.c, blocks(a->n, r.step), swiglu_fwd_task, &r);
+}
+
+static void
+swiglu_bwd_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_swiglu_bwd *a = r->a;
+
+	(void)thread;
+	r->c->vec->swiglu_bwd(a, i * r->step,
+			      cpu_min((i + 1) * r->step, a->n));
+}
+
+void
+cpu_swiglu_bwd(struct kernels *k, const struct k_swiglu_bwd *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a, .step = row_step(a->f) };
+
+	cpu_each(r.c, blocks(a->n, r.step), swiglu_bwd_task, &r);
+}
+
+static void
+rope_fwd_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_rope_fwd *a = r->a;
+
+	(void)thread;
+	r->c->vec->rope_fwd(a, i * r->step, cpu_min((i + 1) * r->step, a->n));
+}
+
+void
+cpu_rope_fwd(struct kernels *k, const struct k_rope_fwd *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a,
+			  .step = row_step((a->h + 2 * a->g) * a->d) };
+
+	cpu_each(r.c, blocks(a->n, r.step), rope_fwd_task, &r);
+}
+
+static void
+rope_bwd_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_rope_bwd *a = r->a;
+
+	(void)thread;
+	r->c->vec->rope_bwd(a, i * r->step, cpu_min((i + 1) * r->step, a->n),
+			    r->part ? r->part + i * 2 * a->d : NULL);
+}
+
+void
+cpu_rope_bwd(struct kernels *k, const struct k_rope_bwd *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a, .step = sum_step(a->n) };
+	int64_t n = blocks(a->n, r.step), d = a->d;
+
+	if (a->qw)
+		r.part = cpu_scratch(&r.c->shared,
+				     (size_t)(n * 2 * d) * sizeof(float));
+	cpu_each(r.c, n, rope_bwd_task, &r);
+	if (!a->qw)
+		return;
+	add_parts(a->dqw, a->accumulate, r.part, n, d, 2 * d);
+	add_parts(a->dkw, a->accumulate, r.part + d, n, d, 2 * d);
+}
+
+static void
+adamw_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_adamw *a = r->a;
+
+	(void)thread;
+	r->c->vec->adamw(a, &r->adamw, r->w, r->wdt, i * BLOCK,
+			 cpu_min((i + 1) * BLOCK, a->n));
+}
+
+void
+cpu_adamw(struct kernels *k, const struct k_adamw *a)
+{
+	double c1 = 1 - pow(a->beta1, (double)a->t);
+	double c2 = 1 - pow(a->beta2, (double)a->t);
+	struct rows r = {
+		.c = cpu_of(k), .a = a,
+		.w = a->weight ? a->weight->data : a->w,
+		.wdt = a->weight ? a->weight->dt : a->wdt,
+		.adamw = {
+			.gscale = (float)a->gscale,
+			.beta1 = (float)a->beta1,
+			.beta2 = (float)a->beta2,
+			.rate = (float)(a->lr / c1),
+			.rc2 = (float)(1 / sqrt(c2)),
+			.eps = (float)a->eps,
+			.shrink = (float)(a->lr * a->decay),
+		},
+	};
+
+	cpu_each(r.c, blocks(a->n, BLOCK), adamw_task, &r);
+	if (a->weight)
+		k->weight_update(k, a->weight);
+}
+
+static void
+sumsq_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_sumsq *a = r->a;
+
+	(void)thread;
+	r->sums[i] = r->c->vec->sumsq(a->g + i * BLOCK,
+				      cpu_min(BLOCK, a->n - i * BLOCK));
+}
+
+void
+cpu_sumsq(struct kernels *k, const struct k_sumsq *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a };
+	int64_t n = blocks(a->n, BLOCK);
+	double sum = 0;
+
+	r.sums = cpu_scratch(&r.c->shared, (size_t)n * sizeof *r.sums);
+	cpu_each(r.c, n, sumsq_task, &r);
+	for (int64_t i = 0; i < n; i++)
+		sum += r.sums[i];
+	a->out[0] = sum;
+}
+
+static void
+cast_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_cast *a = r->a;
+	int64_t at = i * BLOCK;
+
+	(void)thread;
+	r->c->vec->cast(cpu_at(a->src, a->sdt, at), a->sdt,
+			cpu_at(a->dst, a->ddt, at), a->ddt,
+			cpu_min(BLOCK, a->n - at));
+}
+
+void
+cpu_cast(struct kernels *k, const struct k_cast *a)
+{
+	struct rows r = { .c = cpu_of(k), .a = a };
+
+	cpu_each(r.c, blocks(a->n, BLOCK), cast_task, &r);
+}

@@ -1,0 +1,221 @@
+/*
+ * simd.h - one vector type, whatever the processor
+ *
+ * Included by the vec_*.c files only, each of which sets the instruction set
+ * with a target pragma first.  vf holds VL floats; everything is written in
+ * GCC's vector extensions, so the same source serves AVX-512, AVX2 and plain
+ * x86-64, and only conversions name an instruction.
+ *
+ * Sums over vectors run in one fixed order: lane by lane over the array,
+ * then the lanes pairwise.  The bits depend on VL, never on threads.
+ */
+#ifndef ASSAY_SIMD_H
+#define ASSAY_SIMD_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#include "kernels/kernels.h"
+
+#if defined(__AVX512F__)
+#define VL 16
+#elif defined(__AVX2__)
+#define VL 8
+#else
+#define VL 4
+#endif
+
+#define FORCE static inline __attribute__((always_inline, unused))
+
+typedef float vf __attribute__((vector_size(VL * 4), may_alias));
+typedef int32_t vi __attribute__((vector_size(VL * 4), may_alias));
+typedef uint32_t vu __attribute__((vector_size(VL * 4), may_alias));
+typedef uint16_t vh __attribute__((vector_size(VL * 2), may_alias));
+
+FORCE vf
+vf_set(float x)
+{
+	return x - (vf){0};
+}
+
+FORCE vf
+vf_load(const float *p)
+{
+	vf x;
+
+	memcpy(&x, p, sizeof x);
+	return x;
+}
+
+FORCE void
+vf_store(float *p, vf x)
+{
+	memcpy(p, &x, sizeof x);
+}
+
+FORCE vf
+vf_from_bf16(vh h)
+{
+	return (vf)(__builtin_convertvector(h, vu) << 16);
+}
+
+FORCE vh
+vf_to_bf16(vf x)
+{
+#if defined(__AVX512BF16__)
+	return (vh)_mm512_cvtneps_pbh((__m512)x);
+#else
+	vu u = (vu)x, nan = (vu)(x != x);
+	vu r = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+
+	r = (r & ~nan) | ((u >> 16 | 0x40) & nan);
+	return __builtin_convertvector(r, vh);
+#endif
+}
+
+/* VL numbers of type dt from element i on. */
+FORCE vf
+ld(const void *p, enum kdtype dt, int64_t i)
+{
+	vh h;
+
+	if (dt == K_F32)
+		return vf_load((const float *)p + i);
+	memcpy(&h, (const uint16_t *)p + i, sizeof h);
+	return vf_from_bf16(h);
+}
+
+FORCE void
+st(void *p, enum kdtype dt, int64_t i, vf x)
+{
+	vh h;
+
+	if (dt == K_F32) {
+		vf_store((float *)p + i, x);
+		return;
+	}
+	h = vf_to_bf16(x);
+	memcpy((uint16_t *)p + i, &h, sizeof h);
+}
+
+/* The same for the last n < VL numbers; missing lanes read 0. */
+FORCE vf
+ld_tail(const void *p, enum kdtype dt, int64_t i, int64_t n)
+{
+	char t[VL * 4] = {0};
+
+	memcpy(t, (const char *)p + (size_t)i * kdtype_size(dt),
+	       (size_t)n * kdtype_size(dt));
+	return ld(t, dt, 0);
+}
+
+FORCE void
+st_tail(void *p, enum kdtype dt, int64_t i, int64_t n, vf x)
+{
+	char t[VL * 4];
+
+	st(t, dt, 0, x);
+	memcpy((char *)p + (size_t)i * kdtype_size(dt), t,
+	       (size_t)n * kdtype_size(dt));
+}
+
+/* Either, by what is left. */
+FORCE vf
+ldn(const void *p, enum kdtype dt, int64_t i, int64_t left)
+{
+	return left >= VL ? ld(p, dt, i) : ld_tail(p, dt, i, left);
+}
+
+FORCE void
+stn(void *p, enum kdtype dt, int64_t i, int64_t left, vf x)
+{
+	if (left >= VL)
+		st(p, dt, i, x);
+	else
+		st_tail(p, dt, i, left, x);
+}
+
+FORCE float
+vf_sum(vf x)
+{
+	for (int w = VL / 2; w; w /= 2)
+		for (int i = 0; i < w; i++)
+			x[i] += x[i + w];
+	return x[0];
+}
+
+FORCE vf
+vf_sel(vi mask, vf x, vf y)	/* mask lanes all ones or all zeros */
+{
+	return (vf)((mask & (vi)x) | (~mask & (vi)y));
+}
+
+FORCE vf
+vf_max(vf x, vf y)
+{
+#if defined(__AVX512F__)
+	return (vf)_mm512_max_ps((__m512)x, (__m512)y);
+#elif defined(__AVX2__)
+	return (vf)_mm256_max_ps((__m256)x, (__m256)y);
+#else
+	return vf_sel(x > y, x, y);
+#endif
+}
+
+FORCE float
+vf_hmax(vf x)
+{
+	float m = x[0];
+
+	for (int i = 1; i < VL; i++)
+		m = x[i] > m ? x[i] : m;
+	return m;
+}
+
+FORCE vf
+vf_sqrt(vf x)
+{
+#if defined(__AVX512F__)
+	return (vf)_mm512_sqrt_ps((__m512)x);
+#elif defined(__AVX2__)
+	return (vf)_mm256_sqrt_ps((__m256)x);
+#else
+	for (int i = 0; i < VL; i++)
+		x[i] = sqrtf(x[i]);
+	return x;
+#endif
+}
+
+/*
+ * exp(x), relative error under 2e-7: x = n ln 2 + r with |r| <= ln 2 / 2 in
+ * two parts (Cody and Waite), a polynomial of degree 6 in r, n added to the
+ * exponent.  Below -87.3 the result is 0 (no subnormals), above 88.7
+ * infinity; NaN stays NaN.
+ */
+FORCE vf
+vf_exp(vf x)
+{
+	const float magic = 12582912.0f;	/* 1.5 * 2^23: rounds to int */
+	vf n = x * 1.44269504f + magic;
+	vi e = (vi)n;
+	vf r, p;
+
+	n -= magic;
+	r = x - n * 0.693359375f;
+	r -= n * -2.12194440e-4f;
+	p = r * 1.3888889e-3f + 8.3333333e-3f;
+	p = p * r + 4.16666667e-2f;
+	p = p * r + 1.66666667e-1f;
+	p = p * r + 0.5f;
+	p = p * r * r + r + 1.0f;
+	p = (vf)((vi)p + (e << 23));
+	p = vf_sel(x < -87.3f, vf_set(0), p);
+	p = vf_sel(x > 88.7f, vf_set(INFINITY), p);
+	return vf_sel(x != x, x, p);
+}
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * table.c - the cpu table: what the processor has, memory, weights
+ */
+#include "kernels/cpu/weight.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+
+static const char *const isa_names[] = {
+	[ISA_SCALAR] = "scalar", [ISA_AVX2] = "avx2", [ISA_AVX512] = "avx512",
+	[ISA_AVX512_BF16] = "avx512_bf16", [ISA_AMX] = "amx",
+};
+
+/* AMX tiles: not a __builtin_cpu_supports name in every compiler. */
+static int
+has_amx(void)
+{
+	unsigned a = 7, b, c = 0, d;
+
+	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return (d >> 22 & 1) && (d >> 24 & 1);	/* AMX-BF16, AMX-TILE */
+}
+
+static enum cpu_isa
+best_isa(void)
+{
+	__builtin_cpu_init();
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+		return ISA_SCALAR;
+	if (!__builtin_cpu_supports("avx512f") ||
+	    !__builtin_cpu_supports("avx512bw") ||
+	    !__builtin_cpu_supports("avx512dq") ||
+	    !__builtin_cpu_supports("avx512vl"))
+		return ISA_AVX2;
+	if (!__builtin_cpu_supports("avx512bf16"))
+		return ISA_AVX512;
+	return has_amx() ? ISA_AMX : ISA_AVX512_BF16;
+}
+
+static int
+choose_isa(struct cpu *c, const char *want, struct err *e)
+{
+	static const struct vec *const vecs[] = {
+		[ISA_SCALAR] = &vec_scalar, [ISA_AVX2] = &vec_avx2,
+		[ISA_AVX512] = &vec_avx512,
+		[ISA_AVX512_BF16] = &vec_avx512bf16,
+		[ISA_AMX] = &vec_avx512bf16,
+	};
+	enum cpu_isa best = best_isa(), i;
+
+	c->isa = best;
+	c->packed = best == ISA_AMX;
+	if (want && strcmp(want, "packed") == 0)
+		c->packed = best >= ISA_AVX512_BF16;
+	else if (want) {
+		for (i = ISA_SCALAR; i <= ISA_AMX; i++)
+			if (strcmp(want, isa_names[i]) == 0)
+				break;
+		if (i > ISA_AMX)
+			return err_set(e, "kernels: no instruction set '%s'",
+				       want);
+		if (i > best)
+			return err_set(e, "kernels: this processor has %s, "
+				       "not %s", isa_names[best], want);
+		c->isa = i;
+		c->packed = i == ISA_AMX;
+	}
+	c->vec = vecs[c->isa];
+	return 0;
+}
+
+static void *
+cpu_alloc(struct kernels *k, size_t bytes)
+{
+	return k->mem_get(k->mem_ctx, bytes);
+}
+
+static void
+cpu_release(struct kernels *k, void *p)
+{
+	if (p)
+		k->mem_put(k->mem_ctx, p);
+}
+
+/* Large moves are shared out in blocks. */
+struct move {
+	char *dst;
+	const char *src;	/* NULL: zeros */
+	size_t n;
+};
+
+enum { MOVE = 1 << 20 };
+
+static void
+move_task(void *arg, int64_t i, int thread)
+{
+	struct move *m = arg;
+	size_t at = (size_t)i * MOVE, n = m->n - at < MOVE ? m->n - at : MOVE;
+
+	(void)thread;
+	if (m->src)
+		memcpy(m->dst + at, m->src + at, n);
+	else
+		memset(m->dst + at, 0, n);
+}
+
+static void
+cpu_copy(struct kernels *k, void *dst, const void *src, size_t n)
+{
+	struct move m = { dst, src, n };
+
+	cpu_each(cpu_of(k), (int64_t)((n + MOVE - 1) / MOVE), move_task, &m);
+}
+
+static void
+cpu_zero(struct kernels *k, void *dst, size_t n)
+{
+	cpu_copy(k, dst, NULL, n);
+}
+
+static void
+cpu_sync(struct kernels *k)
+{
+	(void)k;	/* every call is done when it returns */
+}
+
+static struct kweight *
+cpu_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
+	       int use)
+{
+	struct kweight *w = xcalloc(1, sizeof *w);
+
+	w->dt = dt;
+	w->out = out;
+	w->in = in;
+	w->use = use;
+	w->data = cpu_alloc(k, (size_t)out * (size_t)in * kdtype_size(dt));
+	weight_open(k, w);
+	return w;
+}
+
+static void
+cpu_weight_free(struct kernels *k, struct kweight *w)
+{
+	if (!w)
+		return;
+	weight_close(k, w);
+	cpu_release(k, w->data);
+	free(w);
+}
+
+/* --- the yardstick --- */
+
+enum { PEAK_ROWS = 256, PEAK_K = 1024, PEAK_COLS = 512, PEAK_TILES = 64 };
+
+struct peak {
+	struct cpu *c;
+	const struct gemm *g;
+	char *a, *b, *y;
+	size_t ystep;
+};
+
+static void
+peak_task(void *arg, int64_t i, int thread)
+{
+	struct peak *p = arg;
+
+	(void)i;
+	gemm_run(p->c, p->g, thread, p->a, p->b,
+		 p->y + (size_t)thread * p->ystep);
+}
+
+static double
+seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double
+measure_peak(struct cpu *c, enum kdtype dt)
+{
+	struct gemm_shape s = {
+		.m = PEAK_ROWS, .n = PEAK_COLS, .k = PEAK_K, .lda = PEAK_K,
+		.ldb = PEAK_COLS, .ldc = PEAK_COLS, .dt = dt, .cdt = dt,
+	};
+	struct peak p = { .c = c };
+	double best = 1e9, work = 2.0 * PEAK_ROWS * PEAK_K * PEAK_COLS;
+	size_t n = 4 * (size_t)PEAK_K * PEAK_COLS;
+
+	p.a = xcalloc(3 + (size_t)c->threads, n);
+	p.b = p.a + n;
+	p.y = p.b + n;
+	p.ystep = n;
+	if (c->packed && dt == K_BF16) {
+		s.packed = 1;
+		p.b = xcalloc(1, gemm_packed_size(c, &s) + 64);
+	}
+	p.g = gemm_plan(c, &s);
+	for (int i = 0; i < 4; i++) {
+		double t = seconds();
+
+		cpu_each(c, PEAK_TILES, peak_task, &p);
+		t = seconds() - t;
+		best = t < best ? t : best;
+	}
+	if (s.packed)
+		free(p.b);
+	free(p.a);
+	return work * PEAK_TILES / best;
+}
+
+static double
+cpu_peak(struct kernels *k, enum kdtype dt)
+{
+	struct cpu *c = cpu_of(k);
+
+	if (c->peak[dt] == 0)
+		c->peak[dt] = measure_peak(c, dt);
+	return c->peak[dt];
+}
+
+static void
+cpu_close(struct kernels *k)
+{
+	struct cpu *c = cpu_of(k);
+
+	gemm_close(c);
+	for (int i = 0; i < c->threads; i++) {
+		free(c->scratch[i].p);
+		free(c->work[i].p);
+	}
+	free(c->shared.p);
+	free(c->scratch);
+	free(c->work);
+	free(c);
+	free(k);
+}
+
+static void
+set_entries(struct kernels *k)
+{
+	k->alloc = cpu_alloc;
+	k->release = cpu_release;
+	k->upload = cpu_copy;
+	k->download = cpu_copy;
+	k->copy = cpu_copy;
+	k->zero = cpu_zero;
+	k->sync = cpu_sync;
+	k->weight_new = cpu_weight_new;
+	k->weight_free = cpu_weight_free;
+	k->weight_update = weight_pack;
+	k->peak = cpu_peak;
+	k->close = cpu_close;
+#define X(op) k->op = cpu_##op;
+	KERNEL_OPS(X)
+#undef X
+}
+
+struct kernels *
+cpu_open(const char *isa, int threads, struct err *e)
+{
+	struct cpu *c = xcalloc(1, sizeof *c);
+	struct kernels *k;
+
+	c->threads = threads;
+	if (choose_isa(c, isa, e) < 0 || gemm_open(c, e) < 0) {
+		free(c);
+		return NULL;
+	}
+	c->scratch = xcalloc((size_t)threads, sizeof *c->scratch);
+	c->work = xcalloc((size_t)threads, sizeof *c->work);
+	snprintf(c->isa_name, sizeof c->isa_name, "%s", isa_names[c->isa]);
+	k = xcalloc(1, sizeof *k);
+	k->name = "cpu";
+	k->isa = c->isa_name;
+	k->threads = threads;
+	k->priv = c;
+	set_entries(k);
+	return k;
+}

@@ -1,0 +1,165 @@
+/*
+ * vec_decode.h - vector loops of decoding: few rows, everything streamed
+ *
+ * A product with few rows reads each weight once: ROWS_W rows of the weight
+ * meet ROWS_X rows of the input in registers, each pair with a vector of
+ * sums.  bf16 pairs go to the dot-product instruction where there is one.
+ */
+
+enum { ROWS_W = 4, ROWS_X = 4 };
+
+#ifdef __AVX512BF16__
+enum { STEP_BF16 = 32 };
+
+FORCE __m512bh
+pairs(const void *p, int64_t i, int64_t left)
+{
+	__m512bh x = {0};
+
+	memcpy(&x, (const uint16_t *)p + i,
+	       left >= 32 ? sizeof x : (size_t)left * 2);
+	return x;
+}
+#endif
+
+/* sum[w][x] = w[o + w] . x[n + x] over `in` numbers; nw, nx constants. */
+FORCE void
+dots(const void *w, const void *x, enum kdtype dt, int64_t in, int64_t o,
+     int64_t n, int nw, int nx, vf sum[ROWS_W][ROWS_X])
+{
+	for (int j = 0; j < nw; j++)
+		for (int m = 0; m < nx; m++)
+			sum[j][m] = vf_set(0);
+#ifdef __AVX512BF16__
+	if (dt == K_BF16) {
+		for (int64_t i = 0; i < in; i += STEP_BF16) {
+			__m512bh b[ROWS_X];
+
+			for (int m = 0; m < nx; m++)
+				b[m] = pairs(x, (n + m) * in + i, in - i);
+			for (int j = 0; j < nw; j++) {
+				__m512bh a = pairs(w, (o + j) * in + i, in - i);
+
+				for (int m = 0; m < nx; m++)
+					sum[j][m] = (vf)_mm512_dpbf16_ps(
+					    (__m512)sum[j][m], a, b[m]);
+			}
+		}
+		return;
+	}
+#endif
+	for (int64_t i = 0; i < in; i += VL) {
+		vf b[ROWS_X];
+
+		for (int m = 0; m < nx; m++)
+			b[m] = ldn(x, dt, (n + m) * in + i, in - i);
+		for (int j = 0; j < nw; j++) {
+			vf a = ldn(w, dt, (o + j) * in + i, in - i);
+
+			for (int m = 0; m < nx; m++)
+				sum[j][m] += a * b[m];
+		}
+	}
+}
+
+FORCE void
+matvec_block(const struct k_matmul_fwd *a, enum kdtype dt, int64_t o,
+	     int64_t n, int nw, int nx)
+{
+	vf sum[ROWS_W][ROWS_X];
+
+	dots(a->w->data, a->x, dt, a->w->in, o, n, nw, nx, sum);
+	for (int j = 0; j < nw; j++)
+		for (int m = 0; m < nx; m++) {
+			int64_t at = (n + m) * a->w->out + o + j;
+			float y = vf_sum(sum[j][m]);
+
+			if (a->ydt == K_F32) {
+				if (a->add)
+					y += ((const float *)a->add)[at];
+				((float *)a->y)[at] = y;
+				continue;
+			}
+			if (a->add)
+				y += bf16_to_f32(((const uint16_t *)a->add)[at]);
+			((uint16_t *)a->y)[at] = bf16_from_f32(y);
+		}
+}
+
+FORCE void
+matvec_rows(const struct k_matmul_fwd *a, enum kdtype dt, int64_t o, int nw)
+{
+	int64_t n = 0;
+
+	for (; n + ROWS_X <= a->n; n += ROWS_X)
+		matvec_block(a, dt, o, n, nw, ROWS_X);
+	for (; n < a->n; n++)
+		matvec_block(a, dt, o, n, nw, 1);
+}
+
+FORCE void
+matvec_body(const struct k_matmul_fwd *a, enum kdtype dt, int64_t o0,
+	    int64_t o1)
+{
+	int64_t o = o0;
+
+	for (; o + ROWS_W <= o1; o += ROWS_W)
+		matvec_rows(a, dt, o, ROWS_W);
+	for (; o < o1; o++)
+		matvec_rows(a, dt, o, 1);
+}
+
+static void
+matvec(const struct k_matmul_fwd *a, int64_t o0, int64_t o1)
+{
+	if (a->w->dt == K_BF16)
+		matvec_body(a, K_BF16, o0, o1);
+	else
+		matvec_body(a, K_F32, o0, o1);
+}
+
+/* One query head over positions 0..last of keys k and values v (P, D). */
+FORCE void
+attend(const struct k_attn_cache *a, enum kdtype dt, const void *q,
+       const void *k, const void *v, int64_t last, float *p, void *o)
+{
+	float acc[256], max = -INFINITY, sum;
+	int64_t d = a->d;
+
+	for (int64_t j = 0; j <= last; j++) {
+		vf s = {0};
+
+		for (int64_t i = 0; i < d; i += VL)
+			s += ldn(q, dt, i, d - i) * ldn(k, dt, j * d + i, d - i);
+		p[j] = vf_sum(s);
+		max = p[j] > max ? p[j] : max;
+	}
+	sum = softmax(p, p, K_F32, a->scale, 0, last + 1, last + 1, &max);
+	memset(acc, 0, sizeof acc);
+	for (int64_t j = 0; j <= last; j++)
+		for (int64_t i = 0; i < d; i += VL)
+			stn(acc, K_F32, i, d - i, ldn(acc, K_F32, i, d - i) +
+			    p[j] * ldn(v, dt, j * d + i, d - i));
+	row_scale(o, dt, acc, 1 / sum, d);
+}
+
+static void
+attn_cache(const struct k_attn_cache *a, int64_t n, int64_t g, float *p)
+{
+	size_t e = kdtype_size(a->dt);
+	int64_t q = (a->h + 2 * a->g) * a->d, rep = a->h / a->g;
+	size_t kv = (size_t)((a->slot[n] * a->g + g) * a->p * a->d) * e;
+
+	for (int64_t h = g * rep; h < (g + 1) * rep; h++) {
+		const char *qp = (const char *)a->qkv +
+				 (size_t)(n * q + h * a->d) * e;
+		char *o = (char *)a->o + (size_t)((n * a->h + h) * a->d) * e;
+		const char *k = (const char *)a->kc + kv;
+		const char *v = (const char *)a->vc + kv;
+
+		if (a->dt == K_BF16)
+			attend(a, K_BF16, qp, k, v, a->pos[n], p, o);
+		else
+			attend(a, K_F32, qp, k, v, a->pos[n], p, o);
+	}
+}

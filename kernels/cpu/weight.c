@@ -1,0 +1,188 @@
+/*
+ * weight.c - weights as tiles; see weight.h
+ */
+#include "kernels/cpu/weight.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static int64_t
+count(int64_t n, int64_t part)
+{
+	return (n + part - 1) / part;
+}
+
+static struct gemm_shape
+shape_fwd(const struct kweight *w, int64_t m, int64_t j)
+{
+	const struct weight *p = w->priv;
+
+	return (struct gemm_shape){
+		.m = m, .n = part_len(w->out, p->fwd.part, j), .k = w->in,
+		.lda = w->in, .ldb = w->in, .tb = 1, .dt = w->dt,
+		.packed = p->fwd.packed != NULL,
+	};
+}
+
+static struct gemm_shape
+shape_bwd(const struct kweight *w, int64_t m, int64_t j, int64_t kj)
+{
+	const struct weight *p = w->priv;
+
+	return (struct gemm_shape){
+		.m = m, .n = part_len(w->in, p->bwd.part, j),
+		.k = part_len(w->out, p->bwd.kpart, kj),
+		.ldb = w->in, .dt = w->dt, .packed = p->bwd.packed != NULL,
+	};
+}
+
+static const void *
+plain_fwd(const struct kweight *w, int64_t j)
+{
+	const struct weight *p = w->priv;
+
+	return cpu_at(w->data, w->dt, j * p->fwd.part * w->in);
+}
+
+static const void *
+plain_bwd(const struct kweight *w, int64_t j, int64_t kj)
+{
+	const struct weight *p = w->priv;
+
+	return cpu_at(w->data, w->dt, kj * p->bwd.kpart * w->in +
+		      j * p->bwd.part);
+}
+
+/* Room for packed tiles: each as large as the first, the largest. */
+static void
+tiles_room(struct kernels *k, struct tiles *t, struct gemm_shape s)
+{
+	s.packed = 1;
+	t->stride = (gemm_packed_size(cpu_of(k), &s) + 63) & ~(size_t)63;
+	t->packed = k->alloc(k, t->stride * (size_t)(t->n * t->kn));
+}
+
+void
+weight_open(struct kernels *k, struct kweight *w)
+{
+	struct weight *p = xcalloc(1, sizeof *p);
+	struct cpu *c = cpu_of(k);
+
+	w->priv = p;
+	p->fwd.part = cpu_part(w->out, COL_TILE, 64);
+	p->fwd.n = count(w->out, p->fwd.part);
+	p->fwd.kpart = w->in;
+	p->fwd.kn = 1;
+	p->bwd.part = cpu_part(w->in, COL_TILE, 64);
+	p->bwd.n = count(w->in, p->bwd.part);
+	p->bwd.kpart = cpu_part(w->out, K_CHUNK, 64);
+	p->bwd.kn = count(w->out, p->bwd.kpart);
+	if (!c->packed || w->dt != K_BF16)
+		return;
+	if (w->use & K_USE_FWD)
+		tiles_room(k, &p->fwd, shape_fwd(w, ROW_TILE, 0));
+	if (w->use & K_USE_BWD)
+		tiles_room(k, &p->bwd, shape_bwd(w, ROW_TILE, 0, 0));
+}
+
+void
+weight_close(struct kernels *k, struct kweight *w)
+{
+	struct weight *p = w->priv;
+
+	k->release(k, p->fwd.packed);
+	k->release(k, p->bwd.packed);
+	free(p);
+}
+
+struct packing {
+	struct cpu *c;
+	struct kweight *w;
+	const struct gemm **plan;	/* a tile each: fwd, then bwd */
+};
+
+static void
+pack_task(void *arg, int64_t i, int thread)
+{
+	struct packing *p = arg;
+	struct weight *v = p->w->priv;
+	int64_t nf = v->fwd.packed ? v->fwd.n : 0;
+
+	if (i < nf) {
+		gemm_pack(p->c, p->plan[i], thread, plain_fwd(p->w, i),
+			  v->fwd.packed + v->fwd.stride * (size_t)i);
+		return;
+	}
+	i -= nf;
+	gemm_pack(p->c, p->plan[nf + i], thread,
+		  plain_bwd(p->w, i / v->bwd.kn, i % v->bwd.kn),
+		  v->bwd.packed + v->bwd.stride * (size_t)i);
+}
+
+void
+weight_pack(struct kernels *k, struct kweight *w)
+{
+	struct weight *v = w->priv;
+	int64_t nf = v->fwd.packed ? v->fwd.n : 0;
+	int64_t n = nf + (v->bwd.packed ? v->bwd.n * v->bwd.kn : 0);
+	struct packing p = { cpu_of(k), w, NULL };
+
+	if (n == 0)
+		return;
+	p.plan = xcalloc((size_t)n, sizeof *p.plan);
+	for (int64_t i = 0; i < n; i++) {
+		struct gemm_shape s = i < nf ? shape_fwd(w, ROW_TILE, i) :
+			shape_bwd(w, ROW_TILE, (i - nf) / v->bwd.kn,
+				  (i - nf) % v->bwd.kn);
+
+		p.plan[i] = gemm_pack_plan(p.c, &s);
+	}
+	cpu_each(p.c, n, pack_task, &p);
+	free(p.plan);
+}
+
+const struct gemm *
+weight_plan_fwd(struct cpu *c, const struct kweight *w, int64_t m, int64_t j,
+		int64_t ldc, enum kdtype cdt, int accumulate)
+{
+	struct gemm_shape s = shape_fwd(w, m, j);
+
+	s.ldc = ldc;
+	s.cdt = cdt;
+	s.accumulate = accumulate;
+	return gemm_plan(c, &s);
+}
+
+const struct gemm *
+weight_plan_bwd(struct cpu *c, const struct kweight *w, int64_t m, int64_t lda,
+		int64_t j, int64_t kj, int64_t ldc, enum kdtype cdt,
+		int accumulate)
+{
+	struct gemm_shape s = shape_bwd(w, m, j, kj);
+
+	s.lda = lda;
+	s.ldc = ldc;
+	s.cdt = cdt;
+	s.accumulate = accumulate;
+	return gemm_plan(c, &s);
+}
+
+const void *
+weight_tile_fwd(const struct kweight *w, int64_t j)
+{
+	const struct weight *p = w->priv;
+
+	return p->fwd.packed ? p->fwd.packed + p->fwd.stride * (size_t)j :
+	       plain_fwd(w, j);
+}
+
+const void *
+weight_tile_bwd(const struct kweight *w, int64_t j, int64_t kj)
+{
+	const struct weight *p = w->priv;
+
+	return p->bwd.packed ?
+	       p->bwd.packed + p->bwd.stride * (size_t)(j * p->bwd.kn + kj) :
+	       plain_bwd(w, j, kj);
+}

@@ -1,0 +1,53 @@
+/*
+ * weight.h - how a weight is cut into tiles, and its packed copies
+ *
+ * Forward, the weight (out, in) is the transposed right operand: its tiles
+ * are ranges of outputs.  Backward it is the plain right operand: its tiles
+ * are ranges of inputs, and outputs are summed over in chunks (at most
+ * K_CHUNK), because a head has too many of them for one product.  Where the
+ * processor wants a layout of its own (AMX), each tile is also kept packed.
+ */
+#ifndef ASSAY_WEIGHT_H
+#define ASSAY_WEIGHT_H
+
+#include "kernels/cpu/cpu.h"
+
+enum { ROW_TILE = 256, COL_TILE = 512, K_CHUNK = 8192 };
+
+struct tiles {
+	int64_t part, n;	/* of outputs (forward) or inputs (backward) */
+	int64_t kpart, kn;	/* of what is summed over */
+	char *packed;		/* n * kn tiles of size stride, or NULL */
+	size_t stride;
+};
+
+struct weight {
+	struct tiles fwd, bwd;
+};
+
+void weight_open(struct kernels *k, struct kweight *w);
+void weight_close(struct kernels *k, struct kweight *w);
+void weight_pack(struct kernels *k, struct kweight *w);
+
+/* A plan that multiplies m rows (row length lda) with tile j of w. */
+const struct gemm *weight_plan_fwd(struct cpu *c, const struct kweight *w,
+				   int64_t m, int64_t j, int64_t ldc,
+				   enum kdtype cdt, int accumulate);
+/* The same backward, for chunk kj of the sum. */
+const struct gemm *weight_plan_bwd(struct cpu *c, const struct kweight *w,
+				   int64_t m, int64_t lda, int64_t j,
+				   int64_t kj, int64_t ldc, enum kdtype cdt,
+				   int accumulate);
+
+/* The right operand for such a plan. */
+const void *weight_tile_fwd(const struct kweight *w, int64_t j);
+const void *weight_tile_bwd(const struct kweight *w, int64_t j, int64_t kj);
+
+/* Length of part j of total. */
+static inline int64_t
+part_len(int64_t total, int64_t part, int64_t j)
+{
+	return cpu_min(part, total - j * part);
+}
+
+#endif
