@@ -1,0 +1,545 @@
+/*
+ * cases.h - one run of each kernel on random inputs, for every kernel test
+ *
+ * A case takes its shapes and inputs from a seed alone, runs one entry of
+ * whatever table it is given and hands back the outputs.  Running it on two
+ * tables compares them; running it twice, or with other thread counts,
+ * compares a table with itself.
+ */
+#ifndef ASSAY_KERNEL_CASES_H
+#define ASSAY_KERNEL_CASES_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "kernels/kernels.h"
+
+enum { KT_MAX = 64 };
+
+struct kt_out {
+	const char *name;
+	enum kdtype dt;		/* of data */
+	int bytes;		/* compare exactly, not as numbers */
+	int64_t n;
+	void *data;
+};
+
+struct kt {
+	struct kernels *k;
+	enum kdtype dt;
+	uint64_t seed, used;
+	int big;		/* shapes of several tiles */
+	void *mem[KT_MAX], *src[KT_MAX];
+	int nmem, nsrc;
+	struct kweight *w[4];
+	int nw;
+	struct kt_out out[8];
+	int nout;
+};
+
+static inline int64_t
+kt_int(struct kt *t, int64_t lo, int64_t hi)
+{
+	return lo + (int64_t)rng_below(t->seed, RNG_TEST, t->used++,
+				       (uint64_t)(hi - lo + 1));
+}
+
+/* A size: small and odd, or (big) up to several tiles, often a round one. */
+static inline int64_t
+kt_size(struct kt *t, int64_t small, int64_t big)
+{
+	int64_t n = kt_int(t, 1, t->big ? big : small);
+
+	if (t->big && n > 64 && kt_int(t, 0, 1))
+		n = n / 64 * 64;
+	return n;
+}
+
+static inline void *
+kt_room(struct kt *t, int64_t n, enum kdtype dt)
+{
+	void *p = t->k->alloc(t->k, (size_t)n * kdtype_size(dt));
+
+	t->mem[t->nmem++] = p;
+	return p;
+}
+
+/* Host bytes to the device; they stay as they are until kt_clear(). */
+static inline void
+kt_put(struct kt *t, void *dst, const void *src, size_t n)
+{
+	void *copy = xmalloc(n);
+
+	memcpy(copy, src, n);
+	t->src[t->nsrc++] = copy;
+	t->k->upload(t->k, dst, copy, n);
+}
+
+static inline float *
+kt_normals(struct kt *t, int64_t n, double mean, double std)
+{
+	float *x = xreallocarray(NULL, (size_t)n, sizeof *x);
+	uint64_t stream = RNG_TEST + 100 + t->used++;
+
+	for (int64_t i = 0; i < n; i++)
+		x[i] = (float)(mean + std * rng_normal(t->seed, stream,
+						       (uint64_t)i));
+	return x;
+}
+
+static inline void
+kt_fill(struct kt *t, void *dst, int64_t n, enum kdtype dt, double mean,
+	double std)
+{
+	float *x = kt_normals(t, n, mean, std);
+	uint16_t *h = (uint16_t *)x;
+
+	if (dt == K_BF16)
+		for (int64_t i = 0; i < n; i++)
+			h[i] = bf16_from_f32(x[i]);
+	kt_put(t, dst, x, (size_t)n * kdtype_size(dt));
+	free(x);
+}
+
+/* Random numbers on the device. */
+static inline void *
+kt_in(struct kt *t, int64_t n, enum kdtype dt, double std)
+{
+	void *p = kt_room(t, n, dt);
+
+	kt_fill(t, p, n, dt, 0, std);
+	return p;
+}
+
+static inline void *
+kt_near_one(struct kt *t, int64_t n, enum kdtype dt)
+{
+	void *p = kt_room(t, n, dt);
+
+	kt_fill(t, p, n, dt, 1, 0.2);
+	return p;
+}
+
+/* Random integers in [lo, hi]; one in `rare` is -1 (0: none). */
+static inline int32_t *
+kt_ids(struct kt *t, int64_t n, int64_t lo, int64_t hi, int rare)
+{
+	int32_t *p = kt_room(t, n, K_F32);
+	int32_t *x = xreallocarray(NULL, (size_t)n, sizeof *x);
+
+	for (int64_t i = 0; i < n; i++)
+		x[i] = rare && kt_int(t, 1, rare) == 1 ? -1 :
+		       (int32_t)kt_int(t, lo, hi);
+	kt_put(t, p, x, (size_t)n * sizeof *x);
+	free(x);
+	return p;
+}
+
+static inline struct kweight *
+kt_weight(struct kt *t, int64_t out, int64_t in, int use)
+{
+	struct kweight *w = t->k->weight_new(t->k, t->dt, out, in, use);
+
+	kt_fill(t, w->data, out * in, t->dt, 0, 1 / sqrt((double)in));
+	t->k->weight_update(t->k, w);
+	t->w[t->nw++] = w;
+	return w;
+}
+
+static inline void
+kt_out(struct kt *t, const char *name, const void *p, int64_t n,
+       enum kdtype dt)
+{
+	struct kt_out *o = &t->out[t->nout++];
+	size_t bytes = (size_t)n * kdtype_size(dt);
+
+	*o = (struct kt_out){ name, dt, 0, n, xmalloc(bytes ? bytes : 1) };
+	t->k->download(t->k, o->data, p, bytes);
+}
+
+static inline double
+kt_get(const struct kt_out *o, int64_t i)
+{
+	return o->dt == K_BF16 ? bf16_to_f32(((uint16_t *)o->data)[i])
+			       : ((float *)o->data)[i];
+}
+
+static inline void
+kt_clear(struct kt *t)
+{
+	t->k->sync(t->k);
+	while (t->nw > 0)
+		t->k->weight_free(t->k, t->w[--t->nw]);
+	while (t->nmem > 0)
+		t->k->release(t->k, t->mem[--t->nmem]);
+	t->k->sync(t->k);
+	while (t->nsrc > 0)
+		free(t->src[--t->nsrc]);
+	while (t->nout > 0)
+		free(t->out[--t->nout].data);
+}
+
+/* --- the cases --- */
+
+static inline void
+case_embed(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t n = kt_size(t, 9, 300), c = kt_size(t, 40, 400);
+	int64_t v = kt_size(t, 12, 100);
+	int32_t *tok = kt_ids(t, n, 0, v - 1, 0);
+	void *w = kt_in(t, v * c, t->dt, 1);
+	float *y = kt_room(t, n * c, K_F32), *dx = kt_in(t, n * c, K_F32, 1);
+	float *dw = kt_in(t, v * c, K_F32, 1);
+	int acc = (int)kt_int(t, 0, 1);
+
+	k->embed_fwd(k, &(struct k_embed_fwd){ .n = n, .c = c, .dt = t->dt,
+		.w = w, .tok = tok, .scale = 1.5f, .y = y });
+	k->embed_bwd(k, &(struct k_embed_bwd){ .n = n, .c = c, .v = v,
+		.tok = tok, .dx = dx, .scale = 0.5f, .dw = dw,
+		.accumulate = acc });
+	kt_out(t, "y", y, n * c, K_F32);
+	kt_out(t, "dw", dw, v * c, K_F32);
+}
+
+static inline void
+case_rmsnorm(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t n = kt_size(t, 9, 300), c = kt_size(t, 70, 900);
+	float *x = kt_in(t, n * c, K_F32, 3), *rstd = kt_room(t, n, K_F32);
+	void *w = kt_near_one(t, c, t->dt), *y = kt_room(t, n * c, t->dt);
+	void *dy = kt_in(t, n * c, t->dt, 1), *dxc = kt_room(t, n * c, t->dt);
+	float *dx = kt_in(t, n * c, K_F32, 1), *dw = kt_in(t, c, K_F32, 1);
+	int acc = (int)kt_int(t, 0, 3);
+
+	k->rmsnorm_fwd(k, &(struct k_rmsnorm_fwd){ .n = n, .c = c,
+		.dt = t->dt, .x = x, .w = w, .eps = 1e-5f, .y = y,
+		.rstd = rstd });
+	k->rmsnorm_bwd(k, &(struct k_rmsnorm_bwd){ .n = n, .c = c,
+		.dt = t->dt, .dy = dy, .x = x, .w = w, .rstd = rstd, .dx = dx,
+		.dx_accumulate = acc & 1, .dxc = dxc, .dw = dw,
+		.dw_accumulate = acc >> 1 });
+	kt_out(t, "y", y, n * c, t->dt);
+	kt_out(t, "rstd", rstd, n, K_F32);
+	kt_out(t, "dx", dx, n * c, K_F32);
+	kt_out(t, "dxc", dxc, n * c, t->dt);
+	kt_out(t, "dw", dw, c, K_F32);
+}
+
+static inline void
+case_matmul(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t n = kt_size(t, 40, 600);
+	int64_t in = kt_size(t, 70, 700), out = kt_size(t, 70, 1200);
+	enum kdtype ydt = kt_int(t, 0, 1) ? K_F32 : t->dt;
+	struct kweight *w = kt_weight(t, out, in, K_USE_TRAIN);
+	void *x = kt_in(t, n * in, t->dt, 1), *dy = kt_in(t, n * out, t->dt, 1);
+	void *y = kt_in(t, n * out, ydt, 1), *add = kt_in(t, n * out, ydt, 1);
+	void *dx = kt_room(t, n * in, t->dt);
+	float *dw = kt_in(t, out * in, K_F32, 1);
+	int how = (int)kt_int(t, 0, 2), acc = (int)kt_int(t, 0, 1);
+
+	k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w, .n = n, .x = x,
+		.y = y, .ydt = ydt,
+		.add = how == 0 ? NULL : how == 1 ? y : add });
+	k->matmul_dx(k, &(struct k_matmul_dx){ .w = w, .n = n, .dy = dy,
+		.dx = dx });
+	k->matmul_dw(k, &(struct k_matmul_dw){ .n = n, .out = out, .in = in,
+		.dt = t->dt, .dy = dy, .x = x, .dw = dw, .accumulate = acc });
+	kt_out(t, "y", y, n * out, ydt);
+	kt_out(t, "dx", dx, n * in, t->dt);
+	kt_out(t, "dw", dw, out * in, K_F32);
+}
+
+/* More outputs than one chunk of the backward sum holds. */
+static inline void
+case_matmul_long(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t n = kt_size(t, 5, 40), in = kt_size(t, 20, 40);
+	int64_t out = 8192 + kt_int(t, 1, 9000);
+	struct kweight *w = kt_weight(t, out, in, K_USE_TRAIN);
+	void *dy = kt_in(t, n * out, t->dt, 1), *dx = kt_room(t, n * in, t->dt);
+
+	k->matmul_dx(k, &(struct k_matmul_dx){ .w = w, .n = n, .dy = dy,
+		.dx = dx });
+	kt_out(t, "dx", dx, n * in, t->dt);
+}
+
+/* Angles of `rows` positions, as a model makes them. */
+static inline void
+kt_angles(struct kt *t, int64_t rows, int64_t d, float **cs, float **sn)
+{
+	size_t n = (size_t)(rows * d / 2);
+	float *c = xreallocarray(NULL, n, sizeof *c);
+	float *s = xreallocarray(NULL, n, sizeof *s);
+
+	for (size_t i = 0; i < n; i++) {
+		double a = (double)(i / (size_t)(d / 2)) * pow(10000,
+			-2.0 * (double)(i % (size_t)(d / 2)) / (double)d);
+
+		c[i] = (float)cos(a);
+		s[i] = (float)sin(a);
+	}
+	*cs = kt_room(t, (int64_t)n, K_F32);
+	*sn = kt_room(t, (int64_t)n, K_F32);
+	kt_put(t, *cs, c, n * sizeof *c);
+	kt_put(t, *sn, s, n * sizeof *s);
+	free(c);
+	free(s);
+}
+
+static inline void
+case_rope(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t n = kt_size(t, 9, 300), g = kt_int(t, 1, 3);
+	int64_t h = g * kt_int(t, 1, 3), d = 2 * kt_int(t, 1, 48);
+	int64_t q = (h + 2 * g) * d;
+	int norm = (int)kt_int(t, 0, 1), acc = (int)kt_int(t, 0, 1);
+	void *in = kt_in(t, n * q, t->dt, 2), *out = kt_room(t, n * q, t->dt);
+	void *qw = kt_near_one(t, d, t->dt), *kw = kt_near_one(t, d, t->dt);
+	void *dqkv = kt_in(t, n * q, t->dt, 1);
+	float *dqw = kt_in(t, d, K_F32, 1), *dkw = kt_in(t, d, K_F32, 1);
+	int32_t *pos = kt_ids(t, n, 0, 99, 0);
+	float *cs, *sn;
+
+	kt_angles(t, 100, d, &cs, &sn);
+	k->rope_fwd(k, &(struct k_rope_fwd){ .n = n, .h = h, .g = g, .d = d,
+		.dt = t->dt, .in = in, .out = norm ? out : in, .pos = pos,
+		.cos = cs, .sin = sn, .qw = norm ? qw : NULL,
+		.kw = norm ? kw : NULL, .eps = 1e-6f });
+	k->rope_bwd(k, &(struct k_rope_bwd){ .n = n, .h = h, .g = g, .d = d,
+		.dt = t->dt, .dqkv = dqkv, .pos = pos, .cos = cs, .sin = sn,
+		.qw = norm ? qw : NULL, .kw = norm ? kw : NULL, .in = in,
+		.eps = 1e-6f, .dqw = dqw, .dkw = dkw, .accumulate = acc });
+	kt_out(t, "out", norm ? out : in, n * q, t->dt);
+	kt_out(t, "dqkv", dqkv, n * q, t->dt);
+	kt_out(t, "dqw", dqw, d, K_F32);
+	kt_out(t, "dkw", dkw, d, K_F32);
+}
+
+/* The first row of each row's document, documents of random length. */
+static inline int32_t *
+kt_starts(struct kt *t, int64_t b, int64_t n)
+{
+	int32_t *p = kt_room(t, b * n, K_F32);
+	int32_t *x = xreallocarray(NULL, (size_t)(b * n), sizeof *x);
+
+	for (int64_t i = 0; i < b * n; i++)
+		x[i] = i % n == 0 ? 0 :
+		       kt_int(t, 0, n / 3) == 0 ? (int32_t)(i % n) : x[i - 1];
+	kt_put(t, p, x, (size_t)(b * n) * sizeof *x);
+	free(x);
+	return p;
+}
+
+static inline void
+case_attn(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t b = kt_int(t, 1, 2), g = kt_int(t, 1, 2);
+	int64_t n = t->big ? kt_int(t, 60, 700) : kt_int(t, 1, 40);
+	int64_t h = g * kt_int(t, 1, 2), q, d = t->big ? 64 :
+		2 * kt_int(t, 1, 40);
+	float scale = (float)(1 / sqrt((double)d));
+	int32_t *start = kt_int(t, 0, 2) ? kt_starts(t, b, n) : NULL;
+	void *qkv, *o, *dout, *dqkv;
+	float *lse;
+
+	q = (h + 2 * g) * d;
+	qkv = kt_in(t, b * n * q, t->dt, 1.5);
+	o = kt_room(t, b * n * h * d, t->dt);
+	dout = kt_in(t, b * n * h * d, t->dt, 1);
+	dqkv = kt_room(t, b * n * q, t->dt);
+	lse = kt_room(t, b * h * n, K_F32);
+	k->attn_fwd(k, &(struct k_attn_fwd){ .b = b, .t = n, .h = h, .g = g,
+		.d = d, .dt = t->dt, .qkv = qkv, .start = start,
+		.scale = scale, .o = o, .lse = lse });
+	k->attn_bwd(k, &(struct k_attn_bwd){ .b = b, .t = n, .h = h, .g = g,
+		.d = d, .dt = t->dt, .qkv = qkv, .start = start,
+		.scale = scale, .o = o, .lse = lse, .dout = dout,
+		.dqkv = dqkv });
+	kt_out(t, "o", o, b * n * h * d, t->dt);
+	kt_out(t, "lse", lse, b * h * n, K_F32);
+	kt_out(t, "dqkv", dqkv, b * n * q, t->dt);
+}
+
+/* Rows of several slots put into a cache that is then attended to. */
+static inline void
+case_cache(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t slots = kt_int(t, 1, 4), g = kt_int(t, 1, 3);
+	int64_t h = g * kt_int(t, 1, 3), d = 2 * kt_int(t, 1, 64);
+	int64_t p = t->big ? kt_int(t, 100, 400) : kt_int(t, 2, 20);
+	int64_t q = (h + 2 * g) * d, kv = slots * g * p * d;
+	void *kc = kt_in(t, kv, t->dt, 1), *vc = kt_in(t, kv, t->dt, 1);
+	void *qkv = kt_in(t, slots * q, t->dt, 1);
+	void *o = kt_room(t, slots * h * d, t->dt);
+	int32_t *pos = kt_ids(t, slots, 0, p - 1, 0), s[4] = { 3, 0, 2, 1 };
+	int32_t *slot = kt_room(t, slots, K_F32);
+
+	for (int64_t i = 0, j = 0; i < 4; i++)
+		if (s[i] < slots)
+			s[j++] = s[i];
+	kt_put(t, slot, s, (size_t)slots * sizeof *s);
+	k->kv_put(k, &(struct k_kv_put){ .n = slots, .h = h, .g = g, .d = d,
+		.p = p, .dt = t->dt, .qkv = qkv, .slot = slot, .pos = pos,
+		.kc = kc, .vc = vc });
+	k->attn_cache(k, &(struct k_attn_cache){ .n = slots, .h = h, .g = g,
+		.d = d, .p = p, .dt = t->dt, .qkv = qkv, .slot = slot,
+		.pos = pos, .kc = kc, .vc = vc,
+		.scale = (float)(1 / sqrt((double)d)), .o = o });
+	kt_out(t, "kc", kc, kv, t->dt);
+	kt_out(t, "vc", vc, kv, t->dt);
+	kt_out(t, "o", o, slots * h * d, t->dt);
+}
+
+static inline void
+case_swiglu(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t n = kt_size(t, 9, 100), f = kt_size(t, 70, 900);
+	void *gu = kt_in(t, n * 2 * f, t->dt, 3), *a = kt_room(t, n * f, t->dt);
+	void *da = kt_in(t, n * f, t->dt, 1), *a2 = kt_room(t, n * f, t->dt);
+	void *dgu = kt_room(t, n * 2 * f, t->dt);
+	int same = (int)kt_int(t, 0, 1);
+
+	k->swiglu_fwd(k, &(struct k_swiglu_fwd){ .n = n, .f = f, .dt = t->dt,
+		.gu = gu, .a = a });
+	k->swiglu_bwd(k, &(struct k_swiglu_bwd){ .n = n, .f = f, .dt = t->dt,
+		.gu = gu, .da = da, .dgu = same ? gu : dgu, .a = a2 });
+	kt_out(t, "a", a, n * f, t->dt);
+	kt_out(t, "a again", a2, n * f, t->dt);
+	kt_out(t, "dgu", same ? gu : dgu, n * 2 * f, t->dt);
+}
+
+static inline void
+case_head(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t n = kt_size(t, 20, 400), c = kt_size(t, 40, 300);
+	int64_t v = t->big ? kt_int(t, 400, 3000) : kt_int(t, 2, 90);
+	int64_t vp = v + (kt_int(t, 0, 1) ? kt_int(t, 0, 700) : 0);
+	struct kweight *w = kt_weight(t, vp, c, K_USE_TRAIN);
+	void *h = kt_in(t, n * c, t->dt, 3), *dh = kt_room(t, n * c, t->dt);
+	int32_t *target = kt_ids(t, n, 0, v - 1, 5);
+	float *loss = kt_room(t, n, K_F32), *logz = kt_room(t, n, K_F32);
+	float *dw = kt_in(t, vp * c, K_F32, 0.01);
+	int32_t *arg = kt_room(t, n, K_F32);
+	int acc = (int)kt_int(t, 0, 1);
+
+	if (acc)	/* the gradient of padding is 0 before and after */
+		k->zero(k, dw + v * c, (size_t)((vp - v) * c) * sizeof *dw);
+	k->ce_head(k, &(struct k_ce_head){ .w = w, .n = n, .v = v, .h = h,
+		.target = target, .scale = 1.0f / (float)n, .zcoef = 1e-2f,
+		.loss = loss, .logz = logz, .argmax = arg, .dh = dh, .dw = dw,
+		.accumulate = acc });
+	kt_out(t, "loss", loss, n, K_F32);
+	kt_out(t, "logz", logz, n, K_F32);
+	kt_out(t, "dh", dh, n * c, t->dt);
+	kt_out(t, "dw", dw, vp * c, K_F32);
+	k->ce_head(k, &(struct k_ce_head){ .w = w, .n = n, .v = v, .h = h,
+		.target = target, .scale = 1, .loss = loss, .logz = logz });
+	kt_out(t, "loss alone", loss, n, K_F32);
+}
+
+/* The weight's layouts must follow the step: a product proves it. */
+static inline void
+case_adamw(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t in = kt_size(t, 30, 300), out = kt_size(t, 30, 900);
+	int64_t n = in * out, rows = kt_int(t, 20, 40);
+	struct kweight *w = kt_weight(t, out, in, K_USE_TRAIN);
+	float *p = kt_in(t, n, K_F32, 0.1), *g = kt_in(t, n, K_F32, 2);
+	float *m = kt_in(t, n, K_F32, 0.1), *v = kt_near_one(t, n, K_F32);
+	void *x = kt_in(t, rows * in, t->dt, 1);
+	void *y = kt_room(t, rows * out, t->dt);
+	struct k_adamw a = { .n = n, .p = p, .m = m, .v = v, .g = g,
+		.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
+		.decay = 0.1, .gscale = 0.5, .t = kt_int(t, 1, 50),
+		.weight = w };
+
+	k->adamw(k, &a);
+	k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w, .n = rows, .x = x,
+		.y = y, .ydt = t->dt });
+	kt_out(t, "p", p, n, K_F32);
+	kt_out(t, "m", m, n, K_F32);
+	kt_out(t, "v", v, n, K_F32);
+	kt_out(t, "w", w->data, n, t->dt);
+	kt_out(t, "y", y, rows * out, t->dt);
+	a.weight = NULL;
+	a.w = y;
+	a.wdt = t->dt;
+	a.n = n < rows * out ? n : rows * out;
+	k->adamw(k, &a);
+	kt_out(t, "plain w", y, a.n, t->dt);
+}
+
+static inline void
+case_flat(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t n = kt_size(t, 100, 100000);
+	float *g = kt_in(t, n, K_F32, 1), *back = kt_room(t, n, K_F32);
+	void *h = kt_room(t, n, K_BF16);
+	float *sum = kt_room(t, 2, K_F32), *f = kt_in(t, n, K_F32, 1);
+	double *x = (double *)(void *)sum;
+
+	k->sumsq(k, &(struct k_sumsq){ .n = n, .g = g, .out = x });
+	k->cast(k, &(struct k_cast){ .n = n, .src = g, .sdt = K_F32, .dst = h,
+		.ddt = K_BF16 });
+	k->cast(k, &(struct k_cast){ .n = n, .src = h, .sdt = K_BF16,
+		.dst = back, .ddt = K_F32 });
+	k->copy(k, f, g, (size_t)n * sizeof *g);
+	k->zero(k, g, (size_t)(n / 2) * sizeof *g);
+	kt_out(t, "sum", sum, 2, K_F32);
+	kt_out(t, "bf16", h, n, K_BF16);
+	kt_out(t, "f32 of bf16", back, n, K_F32);
+	kt_out(t, "copy", f, n, K_F32);
+	kt_out(t, "zeroed", g, n, K_F32);
+	for (int i = 1; i < t->nout; i++)
+		t->out[i].bytes = 1;
+	t->out[0].bytes = 2;	/* one double */
+}
+
+struct kt_case {
+	const char *name;
+	void (*run)(struct kt *t);
+	int small, big;		/* how many seeds of each */
+};
+
+static const struct kt_case kt_cases[] = {
+	{ "embed", case_embed, 12, 4 },
+	{ "rmsnorm", case_rmsnorm, 12, 4 },
+	{ "matmul", case_matmul, 16, 4 },
+	{ "matmul, many outputs", case_matmul_long, 2, 1 },
+	{ "rope", case_rope, 16, 4 },
+	{ "attn", case_attn, 16, 6 },
+	{ "cache", case_cache, 16, 4 },
+	{ "swiglu", case_swiglu, 12, 4 },
+	{ "ce_head", case_head, 16, 5 },
+	{ "adamw", case_adamw, 8, 3 },
+	{ "flat", case_flat, 8, 3 },
+};
+
+enum { KT_CASES = sizeof kt_cases / sizeof *kt_cases };
+
+static inline void
+kt_run(struct kt *t, struct kernels *k, const struct kt_case *c,
+       enum kdtype dt, int big, int seed)
+{
+	*t = (struct kt){ .k = k, .dt = dt, .big = big,
+			  .seed = (uint64_t)(seed * 2 + big) };
+	c->run(t);
+}
+
+#endif
