@@ -1,0 +1,365 @@
+/*
+ * guard.h - a table that behaves like a device which the host cannot see
+ *
+ * guard_wrap() takes a freshly opened table of the host and returns one with
+ * the same arithmetic and two differences:
+ *
+ *  - device memory is inaccessible (mprotect) outside the table's own work,
+ *    with an inaccessible page behind each block: a host pointer to it that
+ *    is read or written is a crash;
+ *  - calls are queued, and run only at sync(), download(), or peak(), with the
+ *    host memory of an upload read only then: a source that was changed or
+ *    freed too early is a difference (freed: under a sanitizer, a report).
+ *
+ * Fresh memory is full of NaN, so that a result which was read before it was
+ * written shows.  A program that trains and samples the same bits with and
+ * without the guard obeys the contract of kernels.h.
+ *
+ *	struct kernels *k = guard_wrap(kernels_open("cpu", 2, &e));
+ */
+#ifndef ASSAY_GUARD_H
+#define ASSAY_GUARD_H
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "kernels/kernels.h"
+
+struct guard_block {
+	char *p;		/* whole pages, then one that is never open */
+	size_t pages, user;	/* bytes; where the user's part starts */
+};
+
+/* A queued call: the struct of its arguments behind it. */
+struct guard_call {
+	void (*run)(struct kernels *inner, const void *args);
+	size_t size;
+	struct guard_call *next;
+};
+
+struct guard {
+	struct kernels *inner;
+	struct guard_block *block;
+	size_t nblocks, cap;
+	struct guard_call *first, **last;
+	int open;		/* memory accessible: inside the table */
+	size_t queued, ran;	/* calls, for tests */
+};
+
+static inline struct guard *
+guard_of(struct kernels *k)
+{
+	return k->priv;
+}
+
+static inline void
+guard_protect(struct guard *g, int open)
+{
+	if (g->open == open)
+		return;
+	g->open = open;
+	for (size_t i = 0; i < g->nblocks; i++)
+		if (mprotect(g->block[i].p, g->block[i].pages,
+			     open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
+			abort();
+}
+
+/* The inner table's memory: the block ends where its last page does. */
+static inline void *
+guard_get(void *ctx, size_t bytes)
+{
+	struct guard *g = ctx;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t need = (bytes + 63) & ~(size_t)63;
+	size_t pages = (need + page - 1) / page * page;
+	char *p;
+
+	if (need == 0)
+		need = 64, pages = page;
+	p = mmap(NULL, pages + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		 -1, 0);
+	if (p == MAP_FAILED)
+		abort();
+	if (mprotect(p, pages, PROT_READ | PROT_WRITE) != 0)
+		abort();
+	memset(p, 0xff, pages);
+	if (!g->open && mprotect(p, pages, PROT_NONE) != 0)
+		abort();
+	if (g->nblocks == g->cap) {
+		g->cap = g->cap ? 2 * g->cap : 64;
+		g->block = xreallocarray(g->block, g->cap, sizeof *g->block);
+	}
+	g->block[g->nblocks++] = (struct guard_block){ p, pages, pages - need };
+	return p + pages - need;
+}
+
+static inline void
+guard_put(void *ctx, void *user)
+{
+	struct guard *g = ctx;
+
+	for (size_t i = 0; i < g->nblocks; i++) {
+		struct guard_block *b = &g->block[i];
+
+		if (b->p + b->user != (char *)user)
+			continue;
+		munmap(b->p, b->pages + (size_t)sysconf(_SC_PAGESIZE));
+		*b = g->block[--g->nblocks];
+		return;
+	}
+	abort();		/* not from here, or released twice */
+}
+
+static inline void
+guard_queue(struct kernels *k, void (*run)(struct kernels *, const void *),
+	    const void *args, size_t size)
+{
+	struct guard *g = guard_of(k);
+	struct guard_call *c = xmalloc(sizeof *c + size);
+
+	c->run = run;
+	c->size = size;
+	c->next = NULL;
+	memcpy(c + 1, args, size);
+	*g->last = c;
+	g->last = &c->next;
+	g->queued++;
+}
+
+static inline void
+guard_flush(struct guard *g)
+{
+	struct guard_call *c;
+
+	guard_protect(g, 1);
+	while ((c = g->first)) {
+		g->first = c->next;
+		c->run(g->inner, c + 1);
+		free(c);
+		g->ran++;
+	}
+	g->last = &g->first;
+	g->inner->sync(g->inner);
+	guard_protect(g, 0);
+}
+
+/* --- entries that take an argument struct --- */
+
+#define X(op) \
+static inline void guard_run_##op(struct kernels *inner, const void *args) \
+{ \
+	struct k_##op a; \
+	memcpy(&a, args, sizeof a); \
+	inner->op(inner, &a); \
+} \
+static inline void guard_##op(struct kernels *k, const struct k_##op *a) \
+{ \
+	guard_queue(k, guard_run_##op, a, sizeof *a); \
+}
+KERNEL_OPS(X)
+#undef X
+
+/* --- the others --- */
+
+struct guard_move {
+	void *dst;
+	const void *src;
+	size_t n;
+};
+
+static inline void
+guard_run_upload(struct kernels *inner, const void *args)
+{
+	struct guard_move m;
+
+	memcpy(&m, args, sizeof m);
+	inner->upload(inner, m.dst, m.src, m.n);
+}
+
+static inline void
+guard_run_copy(struct kernels *inner, const void *args)
+{
+	struct guard_move m;
+
+	memcpy(&m, args, sizeof m);
+	inner->copy(inner, m.dst, m.src, m.n);
+}
+
+static inline void
+guard_run_zero(struct kernels *inner, const void *args)
+{
+	struct guard_move m;
+
+	memcpy(&m, args, sizeof m);
+	inner->zero(inner, m.dst, m.n);
+}
+
+static inline void
+guard_run_release(struct kernels *inner, const void *args)
+{
+	struct guard_move m;
+
+	memcpy(&m, args, sizeof m);
+	inner->release(inner, m.dst);
+}
+
+static inline void
+guard_run_weight_free(struct kernels *inner, const void *args)
+{
+	struct guard_move m;
+
+	memcpy(&m, args, sizeof m);
+	inner->weight_free(inner, m.dst);
+}
+
+static inline void
+guard_run_weight_update(struct kernels *inner, const void *args)
+{
+	struct guard_move m;
+
+	memcpy(&m, args, sizeof m);
+	inner->weight_update(inner, m.dst);
+}
+
+static inline void
+guard_upload(struct kernels *k, void *dst, const void *src, size_t n)
+{
+	struct guard_move m = { dst, src, n };
+
+	guard_queue(k, guard_run_upload, &m, sizeof m);
+}
+
+static inline void
+guard_copy(struct kernels *k, void *dst, const void *src, size_t n)
+{
+	struct guard_move m = { dst, src, n };
+
+	guard_queue(k, guard_run_copy, &m, sizeof m);
+}
+
+static inline void
+guard_zero(struct kernels *k, void *dst, size_t n)
+{
+	struct guard_move m = { dst, NULL, n };
+
+	guard_queue(k, guard_run_zero, &m, sizeof m);
+}
+
+static inline void
+guard_release(struct kernels *k, void *p)
+{
+	struct guard_move m = { p, NULL, 0 };
+
+	guard_queue(k, guard_run_release, &m, sizeof m);
+}
+
+static inline void
+guard_weight_free(struct kernels *k, struct kweight *w)
+{
+	struct guard_move m = { w, NULL, 0 };
+
+	guard_queue(k, guard_run_weight_free, &m, sizeof m);
+}
+
+static inline void
+guard_weight_update(struct kernels *k, struct kweight *w)
+{
+	struct guard_move m = { w, NULL, 0 };
+
+	guard_queue(k, guard_run_weight_update, &m, sizeof m);
+}
+
+static inline void
+guard_download(struct kernels *k, void *dst, const void *src, size_t n)
+{
+	struct guard *g = guard_of(k);
+
+	guard_flush(g);
+	guard_protect(g, 1);
+	g->inner->download(g->inner, dst, src, n);
+	guard_protect(g, 0);
+}
+
+static inline void
+guard_sync(struct kernels *k)
+{
+	guard_flush(guard_of(k));
+}
+
+static inline void *
+guard_alloc(struct kernels *k, size_t bytes)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	return inner->alloc(inner, bytes);
+}
+
+static inline struct kweight *
+guard_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
+		 int use)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	return inner->weight_new(inner, dt, out, in, use);
+}
+
+static inline double
+guard_peak(struct kernels *k, enum kdtype dt)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	guard_flush(guard_of(k));
+	return inner->peak(inner, dt);
+}
+
+static inline void
+guard_close(struct kernels *k)
+{
+	struct guard *g = guard_of(k);
+
+	guard_flush(g);
+	if (g->nblocks)
+		abort();	/* device memory was not released */
+	g->inner->close(g->inner);
+	free(g->block);
+	free(g);
+	free(k);
+}
+
+static inline struct kernels *
+guard_wrap(struct kernels *inner)
+{
+	struct kernels *k = xcalloc(1, sizeof *k);
+	struct guard *g = xcalloc(1, sizeof *g);
+
+	g->inner = inner;
+	g->last = &g->first;
+	inner->mem_get = guard_get;
+	inner->mem_put = guard_put;
+	inner->mem_ctx = g;
+	k->name = inner->name;
+	k->isa = inner->isa;
+	k->threads = inner->threads;
+	k->alloc = guard_alloc;
+	k->release = guard_release;
+	k->upload = guard_upload;
+	k->download = guard_download;
+	k->copy = guard_copy;
+	k->zero = guard_zero;
+	k->sync = guard_sync;
+	k->weight_new = guard_weight_new;
+	k->weight_free = guard_weight_free;
+	k->weight_update = guard_weight_update;
+#define X(op) k->op = guard_##op;
+	KERNEL_OPS(X)
+#undef X
+	k->peak = guard_peak;
+	k->close = guard_close;
+	k->priv = g;
+	return k;
+}
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * same.c - the cpu table against itself: equal bits, always
+ *
+ * Twice with one thread count, with 1, 2, 3 and 7 threads, and under the
+ * guard (memory inaccessible outside calls, calls queued): every output of
+ * every entry, byte for byte.  The last lines are checks of the checks.
+ */
+#include "tests/kernels/cases.h"
+#include "tests/kernels/guard.h"
+#include "tests/kernels/tap.h"
+
+#include <signal.h>
+
+/* Whether two runs gave the same bytes. */
+static int
+equal(const struct kt *x, const struct kt *y)
+{
+	for (int i = 0; i < x->nout; i++)
+		if (memcmp(x->out[i].data, y->out[i].data,
+			   (size_t)x->out[i].n * kdtype_size(x->out[i].dt))) {
+			printf("# %s differs\n", x->out[i].name);
+			return 0;
+		}
+	return x->nout == y->nout;
+}
+
+static int
+same(struct kernels *k, struct kernels *base, const struct kt_case *c,
+     enum kdtype dt, int big, int seed)
+{
+	struct kt x, y;
+	int ok;
+
+	kt_run(&x, k, c, dt, big, seed);
+	kt_run(&y, base, c, dt, big, seed);
+	ok = equal(&x, &y);
+	kt_clear(&x);
+	kt_clear(&y);
+	return ok;
+}
+
+static void
+all_cases(struct kernels *k, struct kernels *base, const char *what)
+{
+	for (int i = 0; i < KT_CASES; i++) {
+		const struct kt_case *c = &kt_cases[i];
+		int ok = 1;
+
+		for (int dt = K_F32; dt <= K_BF16; dt++) {
+			for (int s = 0; s < c->big; s++)
+				ok &= same(k, base, c, (enum kdtype)dt, 1, s);
+			ok &= same(k, base, c, (enum kdtype)dt, 0, 0);
+		}
+		tap_ok(ok, "%s: same bits from %s", what, c->name);
+	}
+}
+
+/* A source changed before sync: a difference under the guard. */
+static void
+changed_source(struct kernels *k)
+{
+	float x = 1, y = 0, *d = k->alloc(k, sizeof x);
+
+	k->upload(k, d, &x, sizeof x);
+	x = 2;
+	k->download(k, &y, d, sizeof y);
+	k->release(k, d);
+	tap_ok(y == 2, "guard: an upload's source is read late");
+}
+
+/* Device memory is out of the host's reach, before and behind. */
+static void
+touch(struct kernels *k, int offset, const char *what)
+{
+	volatile float *d = k->alloc(k, 16 * sizeof *d);
+	int status;
+
+	k->zero(k, (float *)(uintptr_t)d, 16 * sizeof *d);
+	k->sync(k);
+	if (!tap_fork(&status)) {
+		signal(SIGSEGV, SIG_DFL);
+		_exit(d[offset] == 0);
+	}
+	tap_ok(WIFSIGNALED(status), "guard: %s is a crash", what);
+	k->release(k, (float *)(uintptr_t)d);
+}
+
+/* Memory read before it was written is NaN. */
+static void
+fresh(struct kernels *k)
+{
+	float *d = k->alloc(k, sizeof *d), x = 0;
+
+	k->download(k, &x, d, sizeof x);
+	k->release(k, d);
+	tap_ok(isnan(x), "guard: fresh memory is NaN");
+}
+
+int
+main(void)
+{
+	struct err e = {0};
+	struct kernels *base = kernels_open("cpu", 1, &e), *k;
+	int threads[] = { 1, 2, 3, 7 };
+
+	tap_start();
+	for (int i = 0; i < 4; i++) {
+		char what[40];
+
+		k = kernels_open("cpu", threads[i], &e);
+		snprintf(what, sizeof what, "threads %d", threads[i]);
+		all_cases(k, base, what);
+		k->close(k);
+	}
+	k = kernels_open("cpu:packed", 3, &e);
+	if (k) {
+		struct kernels *one = kernels_open("cpu:packed", 1, &e);
+
+		all_cases(k, one, "packed, threads 3");
+		one->close(one);
+		k->close(k);
+	}
+	k = guard_wrap(kernels_open("cpu", 2, &e));
+	all_cases(k, base, "guard");
+	changed_source(k);
+	touch(k, 0, "a look at device memory");
+	touch(k, 16, "a look behind it");
+	fresh(k);
+	tap_ok(guard_of(k)->queued > 100 && guard_of(k)->ran > 100,
+	       "guard: %zu calls were queued",
+	       guard_of(k)->queued);
+	k->close(k);
+	base->close(base);
+	return tap_end();
+}
