@@ -20,7 +20,8 @@ size_t scan_piece(enum scan kind, const char *text, size_t n, size_t i);
 /*
  * The same as scan_piece() again and again for gpt2, cl100k and qwen2: ends
  * of the pieces from *pos on, at most max (>= 64), *pos moved behind the
- * last.  w is the caller's work space for masks.
+ * last.  w is the caller's work space for masks; ASSAY_SIMD=sse2 or avx2 in
+ * the environment keeps it from wider instructions (for tests).
  */
 struct scan_work;
 struct scan_work *scan_work_new(void);
