@@ -4,9 +4,7 @@
  * A file is mapped and its header parsed into nodes; every rule is checked by
  * sorting the tensors by begin and walking them: each must start where the
  * last one ended, and the last must end with the file.  That one walk finds
- * overlaps, holes, truncation and trailing bytes.  The JSON reader keeps the
- * last of two equal keys, so equal names are found by counting the members in
- * the text itself.
+ * overlaps, holes, truncation and trailing bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,31 +88,6 @@ map_file(struct map *m, const char *path, struct err *e)
 out:
 	close(fd);
 	return rc;
-}
-
-/* Members of the outermost object, by walking the (already valid) text. */
-static size_t
-count_members(const char *p, size_t n)
-{
-	size_t i, depth = 0, colons = 0;
-	int in_str = 0;
-
-	for (i = 0; i < n; i++) {
-		if (in_str) {
-			if (p[i] == '\\')
-				i++;
-			else if (p[i] == '"')
-				in_str = 0;
-		} else if (p[i] == '"')
-			in_str = 1;
-		else if (p[i] == '{' || p[i] == '[')
-			depth++;
-		else if (p[i] == '}' || p[i] == ']')
-			depth--;
-		else if (p[i] == ':' && depth == 1)
-			colons++;
-	}
-	return colons;
 }
 
 static int
@@ -236,6 +209,21 @@ check_layout(struct st_tensor *v, size_t n, const struct map *m,
 }
 
 static int
+check_names(struct st_tensor *v, size_t n, const struct map *m, struct err *e)
+{
+	size_t i;
+
+	if (n)
+		qsort(v, n, sizeof *v, by_name);
+	for (i = 1; i < n; i++)
+		if (!strcmp(v[i - 1].name, v[i].name))
+			return err_set(e, "%s: offset 8: tensor %s stands"
+				       " twice in the header", m->path,
+				       v[i].name);
+	return 0;
+}
+
+static int
 parse_members(struct st *s, const struct json *root, const struct map *m,
 	      size_t nhead, struct err *e)
 {
@@ -262,6 +250,8 @@ parse_members(struct st *s, const struct json *root, const struct map *m,
 		if (parse_tensor(t, j, data, m->n - 8 - nhead, e) < 0)
 			return -1;
 	}
+	if (check_names(s->v + first, s->n - first, m, e) < 0)
+		return -1;
 	return check_layout(s->v + first, s->n - first, m, data, e);
 }
 
@@ -289,9 +279,6 @@ parse_file(struct st *s, const struct map *m, struct err *e)
 		return -1;
 	if (root->type != JSON_OBJECT)
 		rc = err_set(e, "%s: offset 8: header is no object", m->path);
-	else if (count_members(m->p + 8, nhead) != root->n)
-		rc = err_set(e, "%s: offset 8: a name stands twice in the"
-			     " header", m->path);
 	else
 		rc = parse_members(s, root, m, nhead, e);
 	json_free(root);

@@ -9,16 +9,9 @@
  * rounded weights.  The same pass in two halves with
  * accumulation, and with other windows beside it, must give the same.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "model/pass.h"
@@ -415,7 +408,7 @@ wrong_theta_is_caught(void **state)
 	struct llama *good = f->m, *bad;
 	struct model_config c = f->m->c;
 	struct pass_batch b;
-	size_t n, i;
+	size_t n = 0, i;
 	float *ref, *x, *dev;
 	struct st *s;
 	struct err e = {0};
