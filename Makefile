@@ -90,11 +90,12 @@ UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
 KERNEL_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/kernels/*.c))
 FUZZERS := $(patsubst tests/fuzz/targets/%.c,$(B)/tests/fuzz/%,\
 	$(wildcard tests/fuzz/targets/*.c))
-FAULT_LIB := $(B)/tests/faults/faults.so
+FAULT_LIB := $(B)/tests/faults/faults.so $(B)/tests/faults/careless
 # all.bats and the fault runs hold for every program: one empty file for each
 # program names a run of theirs.
 EVERY := $(patsubst $(BIN)/%,$(B)/tests/every/%.manners,$(PROGS)) \
-	$(patsubst $(BIN)/%,$(B)/tests/every/%.faults,$(PROGS))
+	$(patsubst $(BIN)/%,$(B)/tests/every/%.faults,$(PROGS)) \
+	$(B)/tests/every/careless.faults
 FUZZ_SECONDS ?= 60
 TESTS ?= $(UNIT) $(KERNEL_TESTS) $(FUZZERS) $(EVERY) \
 	$(filter-out tests/cli/all.bats,$(wildcard tests/cli/*.bats))
@@ -111,10 +112,15 @@ $(B)/tests/fuzz/%: tests/fuzz/targets/%.c tests/fuzz/replay.c $(LIBA)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ \
 		$< tests/fuzz/replay.c $(LIBA) $(LIBS)
 
-$(FAULT_LIB): tests/faults/faults.c
+$(B)/tests/faults/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -shared -fPIC -o $@ $< -ldl
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -shared -fPIC -o $@ $<
+
+$(B)/tests/faults/careless: tests/faults/careless.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -o $@ $<
 
 $(B)/tests/every/%:
 	@mkdir -p $(@D)
@@ -135,6 +141,9 @@ unit: $(B)/tests/unit/$(T)	## unit: run one unit test: make unit T=rng
 
 kernel: $(B)/tests/kernels/$(T)	## kernel: run one kernel test: make kernel T=matmul
 	$<
+
+faults: all $(FAULT_LIB)	## faults: the nth call fails: make faults T=pack
+	BIN=$(abspath $(BIN)) TEST_BUILD=$(B) tests/faults/run $(T)
 
 cli: all	## cli: run one command-line test: make cli T=pack
 	BIN=$(abspath $(BIN)) bats tests/cli/$(T).bats
@@ -192,7 +201,7 @@ clean:	## clean: remove what was built
 help:	## help: this list
 	@sed -n 's/^[a-z-]*:.*## \([a-z-]*: .*\)/\1/p' Makefile
 
-.PHONY: all check check-run tests unit kernel cli manners check-long fuzz \
+.PHONY: all check check-run tests unit kernel cli manners faults check-long fuzz \
 	bench demo deps need install uninstall clean help
 .PRECIOUS: $(B)/%.o
 -include $(COMMON_OBJ:.o=.d) $(KERNEL_OBJ:.o=.d) $(CMD_OBJ:.o=.d)

@@ -179,26 +179,31 @@ put_value_cases(struct buf *b, const struct arg *t, size_t n)
 static void
 put_bash(struct buf *b, const struct args *a)
 {
-	struct buf names = {0};
+	struct buf names = {0}, fn = {0};
 
+	buf_printf(&fn, "_assay_%s", a->name);
+	for (size_t i = 0; i < fn.n; i++)
+		if (fn.p[i] == '-')
+			fn.p[i] = '_';
 	put_names(&names, a->table, a->n);
 	put_names(&names, args_own, args_nown);
 	for (size_t i = 0; i < names.n; i++)
 		if (names.p[i] == '\n')
 			names.p[i] = ' ';
 	buf_printf(b, "# bash completion for %s, printed by "
-		   "%s --completion bash\n_assay_%s()\n{\n"
+		   "%s --completion bash\n%.*s()\n{\n"
 		   "\tlocal cur=${COMP_WORDS[COMP_CWORD]}\n"
 		   "\tlocal prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-		   "\tcase $prev in\n", a->name, a->name, a->name);
+		   "\tcase $prev in\n", a->name, a->name, (int)fn.n, fn.p);
 	put_value_cases(b, a->table, a->n);
 	put_value_cases(b, args_own, args_nown);
 	buf_printf(b, "\tesac\n\tcase $cur in\n\t-*) COMPREPLY=($(compgen "
 		   "-W '%.*s' -- \"$cur\")) ;;\n"
 		   "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
-		   "\tesac\n}\ncomplete -o filenames -F _assay_%s %s\n",
-		   (int)names.n, names.p, a->name, a->name);
+		   "\tesac\n}\ncomplete -o filenames -F %.*s %s\n",
+		   (int)names.n, names.p, (int)fn.n, fn.p, a->name);
 	buf_clear(&names);
+	buf_clear(&fn);
 }
 
 static void

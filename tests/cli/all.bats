@@ -1,0 +1,313 @@
+#!/usr/bin/env bats
+# What holds for every program.  PROGRAM names it; `make manners T=NAME` and
+# tests/run set it.  Its command lines are in tests/cli/samples/PROGRAM.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	[ -n "$PROGRAM" ] || { echo "set PROGRAM" >&2; return 1; }
+	mkdir "$BATS_FILE_TMPDIR/inputs"
+	cd "$BATS_FILE_TMPDIR/inputs"
+	. "$BATS_TEST_DIRNAME/prepare.bash"
+	start_sample "$PROGRAM"
+}
+
+setup() {
+	cp -a "$BATS_FILE_TMPDIR/inputs/." "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR"
+	. "$BATS_TEST_DIRNAME/prepare.bash"
+	common_files() { :; }
+	start_sample_again
+	man=$ROOT/man/$PROGRAM.1
+}
+
+# The variables, without making the files once more.
+start_sample_again() {
+	. "$ROOT/tests/cli/prepare.bash"
+	common_files() { :; }
+	tok-train() { :; }
+	pack() { :; }
+	start_sample "$PROGRAM" > /dev/null
+	unset -f tok-train pack
+}
+
+# Run a command line; its status in $status, stderr in the file err.
+sh_run() {
+	status=0
+	bash -c "$1" 2> err || status=$?
+}
+
+needs() {
+	[ -n "$1" ] || skip "$PROGRAM $2"
+}
+
+# Status 2, one message that begins with the program's name.
+must_refuse() {
+	[ "$status" -eq 2 ] || { echo "status $status"; cat err; return 1; }
+	[ "$(head -c "${#PROGRAM}" err)" = "$PROGRAM" ] || { cat err; return 1; }
+}
+
+no_temporary_files() {
+	[ -z "$(find . -name '.*.tmp*')" ] || { find .; return 1; }
+}
+
+@test "--help and -h: usage on stdout, status 0" {
+	run --separate-stderr "$PROGRAM" --help
+	[ "$status" -eq 0 ]
+	[ "${lines[0]#usage: $PROGRAM}" != "${lines[0]}" ]
+	[ -z "$stderr" ]
+	help=$output
+	run "$PROGRAM" -h
+	[ "$output" = "$help" ]
+}
+
+@test "--version: name, number, Unicode version" {
+	run --separate-stderr "$PROGRAM" --version
+	[ "$status" -eq 0 ]
+	[[ $output =~ ^$PROGRAM\ [0-9]+\.[0-9]+\.[0-9]+\ .*Unicode\ 16\.0 ]]
+	[ -z "$stderr" ]
+}
+
+@test "an unknown option: status 2, message and usage on stderr" {
+	for o in --no-such-option -Z --thread; do
+		sh_run "$PROGRAM $o < /dev/null > got"
+		must_refuse
+		grep -q "^usage: $PROGRAM" err
+		[ ! -s got ]
+	done
+}
+
+@test "a bad number of threads: status 2" {
+	for n in 0 -1 1.5 x '' 99999999999999999999; do
+		sh_run "$PROGRAM -j '$n' < /dev/null"
+		must_refuse
+	done
+}
+
+@test "a full device: status 2" {
+	for o in --help --version; do
+		sh_run "$PROGRAM $o > /dev/full"
+		must_refuse
+		grep -q 'No space left' err
+	done
+	[ -z "$TO_STDOUT" ] || {
+		sh_run "$TO_STDOUT > /dev/full"
+		must_refuse
+		grep -q 'No space left' err
+	}
+}
+
+@test "stdout is closed: status 2" {
+	needs "$TO_STDOUT" "does not write to stdout"
+	sh_run "$TO_STDOUT >&-"
+	must_refuse
+}
+
+@test "the reader is gone: status 141" {
+	for c in "$PROGRAM --help" "$PROGRAM --version" "$TO_STDOUT"; do
+		[ -n "$c" ] || continue
+		sh_run "{ sleep 0.2; env --default-signal=PIPE bash -c '$c'
+			echo \$? > got; } | true"
+		[ "$(cat got)" = 141 ] || { echo "$c: $(cat got)"; false; }
+	done
+}
+
+@test "no FILE and stdin is a terminal: status 2 and the usage line" {
+	needs "$FROM_STDIN" "does not read stdin"
+	command -v script > /dev/null || skip "script(1) is not there"
+	sh_run "timeout 20 script -qefc '${FROM_STDIN//\'/\'\\\'\'}' /dev/null \
+		< /dev/null > got"
+	[ "$status" -eq 2 ] || { echo "status $status"; cat got; false; }
+	grep -q "usage: $PROGRAM" got
+}
+
+@test "success says nothing on stderr where nobody looks" {
+	for c in "$TO_STDOUT" "$TO_FILE"; do
+		[ -n "$c" ] || continue
+		sh_run "$c > /dev/null"
+		[ "$status" -eq 0 ] || { cat err; false; }
+		[ ! -s err ] || { cat err; false; }
+		rm -rf out
+	done
+}
+
+@test "a signal ends it as that signal; the old output is whole" {
+	local n=0
+	needs "$FROM_STDIN$INTERRUPT" "has no sample to interrupt"
+	for sig in INT TERM HUP; do
+		rm -rf out old fifo
+		if [ -z "$INTERRUPT" ] && [ -n "$TO_FILE" ]; then
+			bash -c "$TO_FILE"
+			cp -a out old
+		fi
+		mkfifo fifo
+		# The fifo stays open without an end, so the program waits.
+		exec 9<> fifo
+		[ -n "$INTERRUPT" ] || head -c 20000 docs.jsonl >&9
+		env --default-signal=$sig bash -c \
+			"exec ${INTERRUPT:-$FROM_STDIN}" < fifo > got 2> err 9>&- 3>&- &
+		sleep "${INTERRUPT_AFTER:-0.5}"
+		kill -$sig $!
+		status=0
+		wait $! || status=$?
+		exec 9>&-
+		n=$(kill -l $sig)
+		[ "$status" -eq $((128 + n)) ] || {
+			echo "$sig: status $status"; cat err; false; }
+		[ ! -e old ] || diff -r old out
+		no_temporary_files
+	done
+}
+
+@test "-j 1, 2 and 7 give the same bytes" {
+	for j in 1 2 7; do
+		if [ -n "$TO_STDOUT" ]; then
+			bash -c "${TO_STDOUT/$PROGRAM/$PROGRAM -j $j}" > "got.$j"
+			cmp got.1 "got.$j"
+			[ -s "got.$j" ]
+		fi
+		if [ -n "$TO_FILE" ]; then
+			rm -rf out
+			bash -c "${TO_FILE/$PROGRAM/$PROGRAM -j $j}" > /dev/null
+			mv out "out.$j"
+			same out.1 "out.$j"
+		fi
+	done
+}
+
+@test "input that was cut short: status 2, the old output is whole" {
+	if [ -n "$ON_DOCS" ]; then
+		zstd -q --check docs.jsonl -o docs.zst
+		gzip -k docs.jsonl
+		echo old > was
+		for f in docs.zst docs.jsonl.gz docs.jsonl; do
+			head -c $(($(stat -c %s $f) * 2 / 3)) $f > cut
+			for c in "$ON_DOCS cut" "$FROM_STDIN < cut"; do
+				[ "$c" != " < cut" ] || continue
+				[ -d out ] || echo old > out
+				sh_run "$c > /dev/null"
+				must_refuse
+				[ -d out ] || cmp was out
+				rm -rf out
+			done
+		done
+	fi
+	for f in $DAMAGE; do
+		cp -a "$f" saved
+		truncate -s $(($(stat -c %s "$f") * 2 / 3)) "$f"
+		rm -rf out
+		sh_run "${TO_STDOUT:-$TO_FILE} > /dev/null"
+		must_refuse || { echo "with $f cut"; false; }
+		[ ! -e out ] || { echo "with $f cut: left out"; false; }
+		rm -rf "$f"
+		mv saved "$f"
+	done
+	no_temporary_files
+	needs "$ON_DOCS$DAMAGE" "has nothing to cut"
+}
+
+# tests/data/nasty.tsv: file, what it is, good documents, bad lines.
+# what: ok, bad (lines: --on-bad decides), error (the stream itself).
+@test "every broken or odd file: the documented outcome" {
+	needs "$ON_DOCS" "does not read documents"
+	while IFS=$'\t' read -r file what good bad; do
+		[ "$file" != file ] || continue
+		rm -rf out stats.json
+		sh_run "$ON_DOCS -- '$NASTY/$file' > /dev/null"
+		if [ "$what" = ok ]; then
+			[ "$status" -eq 0 ] || {
+				echo "$file: $status"; cat err; false; }
+		else
+			must_refuse || { echo "$file"; false; }
+			grep -qF "$file" err || { echo "$file"; cat err; false; }
+			[ "$(grep -c '' err)" -eq 1 ] || { cat err; false; }
+		fi
+		rm -rf out
+		sh_run "$ON_DOCS --on-bad skip --stats stats.json -- \
+			'$NASTY/$file' > /dev/null"
+		if [ "$what" = error ]; then
+			must_refuse || { echo "$file"; false; }
+			continue
+		fi
+		[ "$status" -eq 0 ] || { echo "$file: $status"; cat err; false; }
+		# in = kept + bad: nothing is lost uncounted
+		grep -q "\"docs_bad\": *$bad[,}]" stats.json &&
+			grep -q "\"docs_in\": *$((good + bad))[,}]" stats.json || {
+			echo "$file: want $good good, $bad bad"
+			cat stats.json
+			false
+		}
+	done < "$ROOT/tests/cli/nasty.tsv"
+}
+
+@test "the option table and the manual page agree" {
+	[ -e "$man" ] || { echo "no man/$PROGRAM.1"; false; }
+	"$PROGRAM" --options > table
+	# -x and --name of the list items' Fl macros
+	grep '^\.It' "$man" | grep -oE 'Fl [^ ,;=]+' |
+		sed -E 's/^Fl /-/' | sort -u > in_man
+	tr ' ' '\n' < table | sort -u > in_table
+	comm -23 in_man in_table > extra
+	[ ! -s extra ] || { echo "only in the manual:"; cat extra; false; }
+	while read -r names; do
+		case $names in
+		*--no-*)	# either form documents both
+			for n in $names; do
+				grep -qxe "$n" in_man && continue 2
+			done
+			echo "not in the manual: $names"
+			false ;;
+		esac
+		for n in $names; do
+			grep -qxe "$n" in_man || {
+				echo "not in the manual: $n"; false; }
+		done
+	done < table
+}
+
+@test "the manual page is clean" {
+	command -v mandoc > /dev/null || skip "mandoc is not there"
+	mandoc -Tlint -Wstyle "$man" > lint || :
+	# Other pages are not installed here, and no date is tracked.
+	grep -vE 'referenced manual not found|Mdocdate|operating system' lint \
+		> faults || :
+	[ ! -s faults ] || { cat faults; false; }
+	for s in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' EXAMPLES 'SEE ALSO'; do
+		grep -q "^\.Sh $s" "$man" || { echo "no section $s"; false; }
+	done
+}
+
+@test "the manual page's EXAMPLES run" {
+	"$ROOT/tests/cli/examples-of" "$man" > all
+	[ "$(grep -c '^#end' all)" -ge 2 ] || { echo "fewer than two"; false; }
+	n=0
+	while IFS= read -r line; do
+		if [ "$line" != '#end' ]; then
+			printf '%s\n' "$line" >> example
+			continue
+		fi
+		n=$((n + 1))
+		status=0
+		bash -eu -o pipefail example > got 2> err < /dev/null ||
+			status=$?
+		# head may close the pipe; 1 is an answer
+		case $status in
+		0 | 141) ;;
+		1) grep -qE -e '--check|diff' example || status=bad ;;
+		*) status=bad ;;
+		esac
+		[ "$status" != bad ] || {
+			echo "example $n:"; cat example got err; false; }
+		rm example
+	done < all
+}
+
+@test "bash completion names every option" {
+	"$PROGRAM" --completion bash > comp
+	bash -n comp
+	for n in $("$PROGRAM" --options); do
+		grep -qe "$n" comp
+	done
+	bash -c ". ./comp; COMP_WORDS=($PROGRAM --vers); COMP_CWORD=1
+		_assay_${PROGRAM//-/_}; [ \"\${COMPREPLY[*]}\" = --version ]"
+}
