@@ -16,11 +16,12 @@
 
 #define RANK_NONE UINT32_MAX
 
-/* A merge by its pair, in an open table; rank RANK_NONE: empty. */
-struct pair {
-	uint64_t key;		/* left << 32 | right */
-	uint32_t rank, result;
-};
+/*
+ * A merge in 64 bits: left 21, right 21, rank 22; all ones is an empty slot.
+ * Hence the limits on a vocabulary.
+ */
+enum { ID_BITS = 21, RANK_BITS = 22 };
+#define PAIR_EMPTY UINT64_MAX
 
 struct added;
 
@@ -28,7 +29,7 @@ struct bpe {
 	const struct vocab *v;
 	struct split *split;
 	uint32_t byte_id[256];
-	struct pair *pair;
+	uint64_t *pair;		/* open table */
 	size_t pair_mask;
 	uint32_t *low;		/* [256 * 256] rank of pairs of ids < 256 */
 	struct name_table whole;	/* ignore_merges: bytes to id */
@@ -57,19 +58,26 @@ struct bpe_enc {
 	struct buf nfc, text;
 };
 
+static inline size_t
+pair_hash(uint64_t key)
+{
+	return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 static inline uint32_t
 pair_rank(const struct bpe *b, uint32_t l, uint32_t r)
 {
-	uint64_t key = (uint64_t)l << 32 | r;
+	uint64_t key = (uint64_t)l << ID_BITS | r;
 	size_t i;
 
 	if ((l | r) < 256)
 		return b->low[l << 8 | r];
-	i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & b->pair_mask;
-	for (;; i = (i + 1) & b->pair_mask) {
-		if (b->pair[i].key == key)
-			return b->pair[i].rank;
-		if (b->pair[i].rank == RANK_NONE)
+	for (i = pair_hash(key);; i++) {
+		uint64_t x = b->pair[i & b->pair_mask];
+
+		if (x >> RANK_BITS == key)
+			return x & ((1u << RANK_BITS) - 1);
+		if (x == PAIR_EMPTY)
 			return RANK_NONE;
 	}
 }

@@ -9,8 +9,9 @@
  * again pushes out one that does not, and a flood of new pieces leaves the
  * frequent ones alone.
  *
- * Longer pieces and those of more ids are kept in a second table beside an
- * area for their bytes and ids; when that is full it starts anew.
+ * The ids of a piece that has more lie in an area; a second table is for
+ * longer pieces, whose bytes lie there too.  When the area is full it starts
+ * anew.
  *
  * Pieces are looked up in batches: keys and hashes first, with a prefetch of
  * each line, then the lookups.  What is in the cache never changes the ids.
@@ -25,7 +26,8 @@
 enum {
 	SHORT = 15,		/* bytes of a piece in the first table */
 	INLINE = 4,		/* its ids */
-	COUNT_SHIFT = 29,
+	COUNT_SHIFT = 29,	/* above it: ids less one, or ... */
+	MORE = 7,		/* ... number, place in the area, its age */
 	BATCH = 256,
 	LONGEST = 1024,	/* bytes of a piece in the second */
 	DEFAULT_BYTES = 40 << 20
@@ -58,6 +60,7 @@ struct cache {
 	size_t nentries;
 	uint32_t *area;
 	size_t area_n, area_cap;	/* words */
+	uint32_t age;			/* how often it started anew */
 };
 
 static size_t
@@ -131,60 +134,84 @@ make_key(const char *p, size_t n, int whole)
 	return k;
 }
 
-static void
-long_put(struct cache *k, uint64_t hash, const char *p, size_t n,
-	 const uint32_t *id, size_t nids)
+/*
+ * Room for words in the area, 0 where there will be none.  When it is full
+ * it starts anew, and what points into the old one is void.
+ */
+static size_t
+area_take(struct cache *k, size_t words)
 {
-	struct long_entry *x = &k->entry[hash & (k->nentries - 1)];
-	size_t words = (n + 3) / 4 + nids;
+	size_t at;
 
-	if (n > LONGEST || words > k->area_cap / 4)
-		return;
+	if (words > k->area_cap / 4)
+		return 0;
 	if (k->area_n + words > k->area_cap) {
 		memset(k->entry, 0, k->nentries * sizeof(*k->entry));
 		k->area_n = 1;
+		k->age++;
 	}
-	*x = (struct long_entry){hash, (uint32_t)k->area_n, (uint32_t)n,
-		(uint32_t)nids, 0};
-	memcpy(k->area + k->area_n, id, nids * sizeof(*id));
-	memcpy(k->area + k->area_n + nids, p, n);
+	at = k->area_n;
 	k->area_n += words;
+	return at;
 }
 
-/* A piece that is not in the first table, by the second or by merging. */
-static size_t
-long_encode(struct bpe_enc *c, const char *p, size_t n, struct ids *out)
+static void
+put_ids(struct ids *out, const uint32_t *id, size_t n)
+{
+	memcpy(ids_reserve(out, n), id, n * sizeof(*id));
+	out->n += n;
+}
+
+/* A piece too long for the first table, by the second or by merging. */
+static __attribute__((noinline)) void
+encode_long(struct bpe_enc *c, const char *p, size_t n, struct ids *out)
 {
 	struct cache *k = c->cache;
 	uint64_t hash = XXH3_64bits(p, n);
-	const struct long_entry *x = &k->entry[hash & (k->nentries - 1)];
-	size_t start = out->n;
+	struct long_entry *x = &k->entry[hash & (k->nentries - 1)];
+	size_t start = out->n, nids, at;
 
 	if (x->at && x->hash == hash && x->nbytes == n &&
 	    memcmp(k->area + x->at + x->nids, p, n) == 0) {
-		memcpy(ids_reserve(out, x->nids), k->area + x->at,
-		       x->nids * sizeof(*out->v));
-		out->n += x->nids;
-		return x->nids;
+		put_ids(out, k->area + x->at, x->nids);
+		return;
 	}
 	piece_encode(c, p, n, out);
-	if (n > SHORT || out->n - start > INLINE)
-		long_put(k, hash, p, n, out->v + start, out->n - start);
-	return out->n - start;
+	nids = out->n - start;
+	if (n > LONGEST || !(at = area_take(k, (n + 3) / 4 + nids)))
+		return;
+	*x = (struct long_entry){hash, (uint32_t)at, (uint32_t)n,
+		(uint32_t)nids, 0};
+	memcpy(k->area + at, out->v + start, nids * sizeof(*out->v));
+	memcpy(k->area + at + nids, p, n);
 }
 
+/* A short piece that is not in its line. */
 static __attribute__((noinline)) void
-miss(struct bpe_enc *c, struct line *l, struct key key, const char *p,
-     size_t n, struct ids *out)
+encode_new(struct bpe_enc *c, struct way *w, struct key key, const char *p,
+	   size_t n, struct ids *out)
 {
-	size_t k = long_encode(c, p, n, out);
-	struct way *w = &l->way[l->way[0].key.hi != 0];
+	struct cache *k = c->cache;
+	size_t start = out->n, nids, at;
 
-	if (k == 0 || k > INLINE)
+	piece_encode(c, p, n, out);
+	nids = out->n - start;
+	if (nids == 0)
+		return;
+	if (nids <= INLINE) {
+		w->key = key;
+		memcpy(w->id, out->v + start, nids * sizeof(*w->id));
+		w->id[0] |= (uint32_t)(nids - 1) << COUNT_SHIFT;
+		return;
+	}
+	at = area_take(k, nids);
+	if (!at)
 		return;
 	w->key = key;
-	memcpy(w->id, out->v + out->n - k, k * sizeof(*w->id));
-	w->id[0] |= (uint32_t)(k - 1) << COUNT_SHIFT;
+	w->id[0] = (uint32_t)MORE << COUNT_SHIFT | (uint32_t)nids;
+	w->id[1] = (uint32_t)at;
+	w->id[2] = k->age;
+	memcpy(k->area + at, out->v + start, nids * sizeof(*out->v));
 }
 
 static inline int
@@ -193,14 +220,23 @@ same(struct key a, struct key b)
 	return ((a.lo ^ b.lo) | (a.hi ^ b.hi)) == 0;
 }
 
-static inline void
-emit(const struct way *w, struct ids *out)
+/* The ids of a way; 0: they are gone from the area. */
+static inline int
+emit(const struct cache *k, const struct way *w, struct ids *out)
 {
 	uint32_t *o = out->v + out->n, first = w->id[0];
 
+	if (first >> COUNT_SHIFT == MORE) {
+		if (w->id[2] != k->age)
+			return 0;
+		put_ids(out, k->area + w->id[1],
+			first & ((UINT32_C(1) << COUNT_SHIFT) - 1));
+		return 1;
+	}
 	memcpy(o, w->id, sizeof(w->id));
 	o[0] = first & ((UINT32_C(1) << COUNT_SHIFT) - 1);
 	out->n += (first >> COUNT_SHIFT) + 1;
+	return 1;
 }
 
 /* Keys and lines of a batch; a piece too long has key.hi 0. */
@@ -229,6 +265,23 @@ prepare(const struct cache *c, struct batch *b, const char *text, size_t n,
 	}
 }
 
+/* A piece that is not in the first way of its line. */
+static __attribute__((noinline)) void
+second(struct bpe_enc *c, struct line *l, struct key key, const char *p,
+       size_t n, struct ids *out)
+{
+	struct way w = l->way[1];
+
+	if (same(l->way[0].key, key)) {		/* its ids are gone */
+		encode_new(c, &l->way[0], key, p, n, out);
+	} else if (same(w.key, key) && emit(c->cache, &w, out)) {
+		l->way[1] = l->way[0];
+		l->way[0] = w;
+	} else {
+		encode_new(c, &l->way[l->way[0].key.hi != 0], key, p, n, out);
+	}
+}
+
 void
 cache_encode(struct bpe_enc *c, const char *text, size_t n, size_t start,
 	     const uint32_t *ends, size_t k, struct ids *out)
@@ -240,20 +293,12 @@ cache_encode(struct bpe_enc *c, const char *text, size_t n, size_t start,
 	for (size_t i = 0; i < k; i++) {
 		struct line *l = b.line[i];
 
-		if (b.key[i].hi == 0) {
-			long_encode(c, text + start, ends[i] - start, out);
-		} else if (same(l->way[0].key, b.key[i])) {
-			emit(&l->way[0], out);
-		} else if (same(l->way[1].key, b.key[i])) {
-			struct way w = l->way[1];
-
-			emit(&w, out);
-			l->way[1] = l->way[0];
-			l->way[0] = w;
-		} else {
-			miss(c, l, b.key[i], text + start, ends[i] - start,
-			     out);
-		}
+		if (b.key[i].hi == 0)
+			encode_long(c, text + start, ends[i] - start, out);
+		else if (!same(l->way[0].key, b.key[i]) ||
+			 !emit(c->cache, &l->way[0], out))
+			second(c, l, b.key[i], text + start, ends[i] - start,
+			       out);
 		start = ends[i];
 	}
 }

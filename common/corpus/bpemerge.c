@@ -15,19 +15,21 @@
 
 enum { SHORT = 48 };
 
-static int
+static void
 pair_add(struct bpe *b, const uint32_t m[3], uint32_t rank)
 {
-	uint64_t key = (uint64_t)m[0] << 32 | m[1];
-	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & b->pair_mask;
+	uint64_t key = (uint64_t)m[0] << ID_BITS | m[1], *x;
+	size_t i = pair_hash(key);
 
-	while (b->pair[i].rank != RANK_NONE && b->pair[i].key != key)
-		i = (i + 1) & b->pair_mask;
 	/* a merge that stands twice: the last one counts, as in tokenizers */
-	b->pair[i] = (struct pair){key, rank, m[2]};
+	for (;; i++) {
+		x = &b->pair[i & b->pair_mask];
+		if (*x == PAIR_EMPTY || *x >> RANK_BITS == key)
+			break;
+	}
+	*x = key << RANK_BITS | rank;
 	if ((m[0] | m[1]) < 256)
 		b->low[m[0] << 8 | m[1]] = rank;
-	return 0;
 }
 
 int
@@ -36,18 +38,18 @@ merge_init(struct bpe *b, struct err *e)
 	const struct vocab *v = b->v;
 	size_t size = 1024;
 
-	if (v->n > 1u << 28)
-		return err_set(e, "a vocabulary of %u tokens is too large",
-			       v->n);
-	while (size < 3 * v->nmerges)
+	if (v->n >= 1u << ID_BITS || v->nmerges >= 1u << RANK_BITS)
+		return err_set(e, "a vocabulary of %u tokens and %zu merges is "
+			       "too large (at most %u and %u)", v->n,
+			       v->nmerges, (1u << ID_BITS) - 1,
+			       (1u << RANK_BITS) - 1);
+	while (size < 2 * v->nmerges)
 		size *= 2;
 	b->pair = mem_pages(size * sizeof(*b->pair));
 	b->pair_mask = size - 1;
+	memset(b->pair, 0xff, size * sizeof(*b->pair));
 	b->low = xmalloc(65536 * sizeof(*b->low));
-	for (size_t i = 0; i < 65536; i++)
-		b->low[i] = RANK_NONE;
-	for (size_t i = 0; i < size; i++)
-		b->pair[i] = (struct pair){UINT64_MAX, RANK_NONE, 0};
+	memset(b->low, 0xff, 65536 * sizeof(*b->low));
 	for (size_t i = 0; i < v->nmerges; i++)
 		pair_add(b, v->merge[i], v->rank_by_id ? v->merge[i][2] :
 			 (uint32_t)i);
