@@ -1,0 +1,476 @@
+/*
+ * decode-batch - what the model sees: windows of shards as text
+ *
+ * Shards and windows come from record/shard.h, the order of a run from
+ * record/order.h: the functions that lm-train calls.  How tokens look is
+ * corpus/look.h, what is wrong with them corpus/shardcheck.h.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/args.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/output.h"
+#include "base/rng.h"
+#include "corpus/look.h"
+#include "corpus/shardcheck.h"
+
+struct options {
+	const char *tokenizer, *split, *window, *doc, *run;
+	int format, order, ids, targets, json, check, doc_mask;
+	int64_t seq_len, random, seed, step, rank, width, batch, repeat, eot;
+	double share, rate;
+	int has_random, has_step, has_rank, has_order;
+	const char *const *paths;
+	size_t npaths;
+	uint64_t first, count;		/* --window */
+	int64_t world;
+	char data_hash[17];
+};
+
+/* ---- a run: its config.json says what lm-train read ---- */
+static int
+enum_of(const struct json *j, const char *key, const char *const *names,
+	int *to, const char *path, struct err *e)
+{
+	struct span s = {NULL, 0};
+	int i;
+
+	if (json_get_str(j, key, &s, e) < 0)
+		return -1;
+	for (i = 0; s.p && names[i]; i++)
+		if (span_eq(s, span_str(names[i]))) {
+			*to = i;
+			return 0;
+		}
+	return s.p ? err_set(e, "%s: \"%s\" is %.*s", path, key, (int)s.n,
+			     s.p) : 0;
+}
+
+static int
+run_data(struct options *o, const struct json *root, const char *path,
+	 struct err *e)
+{
+	const struct json *d = json_get(root, "data");
+	const char **v;
+	size_t i;
+
+	if (o->npaths)		/* FILEs named here replace those of the run */
+		return 0;
+	if (!d || d->type != JSON_ARRAY || d->n == 0)
+		return err_set(e, "%s: \"data\" is no array of paths", path);
+	v = xreallocarray(NULL, d->n, sizeof(*v));
+	for (i = 0; i < d->n; i++)
+		v[i] = xmemdup0(d->kids[i].str.p, d->kids[i].str.n);
+	o->paths = v;
+	o->npaths = d->n;
+	return 0;
+}
+
+static int
+run_config(struct options *o, struct err *e)
+{
+	char *path = xmalloc(strlen(o->run) + 16);
+	struct span tok = {NULL, 0}, hash = {NULL, 0};
+	struct json *root;
+	int r = -1;
+
+	sprintf(path, "%s/config.json", o->run);
+	o->world = 1;
+	o->batch = o->seq_len = o->seed = -1;
+	if (!(root = json_load(path, e)))
+		goto out;
+	if (run_data(o, root, path, e) < 0 ||
+	    enum_of(root, "shard_format", shard_format_names, &o->format, path,
+		    e) < 0 ||
+	    enum_of(root, "order", order_names, &o->order, path, e) < 0 ||
+	    json_get_int(root, "seq_len", &o->seq_len, e) < 0 ||
+	    json_get_int(root, "batch_size", &o->batch, e) < 0 ||
+	    json_get_int(root, "seed", &o->seed, e) < 0 ||
+	    json_get_int(root, "world_size", &o->world, e) < 0 ||
+	    json_get_bool(root, "doc_mask", &o->doc_mask, e) < 0 ||
+	    json_get_str(root, "data_hash", &hash, e) < 0)
+		goto out;
+	if (!o->tokenizer && json_get(root, "tokenizer") &&
+	    json_get(root, "tokenizer")->type == JSON_STRING) {
+		json_get_str(root, "tokenizer", &tok, e);
+		o->tokenizer = xmemdup0(tok.p, tok.n);
+	}
+	if (hash.n == 16)
+		memcpy(o->data_hash, hash.p, 16);
+	if (o->batch < 1 || o->seq_len < 1 || o->seed < 0)
+		r = err_set(e, "%s: \"batch_size\", \"seq_len\" or \"seed\" is "
+			    "missing", path);
+	else if (o->world < 1 || o->rank >= o->world)
+		r = err_set(e, "%s: rank %lld asked for, \"world_size\" is "
+			    "%lld", path, (long long)o->rank,
+			    (long long)o->world);
+	else
+		r = 0;
+out:
+	json_free(root);
+	free(path);
+	return r;
+}
+
+/* ---- what to show ---- */
+struct show {
+	struct look look;
+	enum look_form form;
+	struct output *out;
+	struct buf buf;
+};
+
+static int
+put(struct show *w, struct err *e)
+{
+	int r = output_write(w->out, w->buf.p, w->buf.n, e);
+
+	buf_reset(&w->buf);
+	return r;
+}
+
+static int
+window(struct show *w, uint64_t k, struct err *e)
+{
+	if (look_window(&w->look, k, w->form, &w->buf, e) < 0)
+		return -1;
+	return put(w, e);
+}
+
+static int
+show_windows(const struct options *o, struct show *w, struct err *e)
+{
+	uint64_t n = shards_windows(w->look.shards, w->look.T), i, k;
+
+	if (o->has_random && n) {
+		for (i = 0; i < (uint64_t)o->random && i < n; i++) {
+			k = rng_permute((uint64_t)o->seed, RNG_PICK, i, n);
+			if (window(w, k, e) < 0)
+				return -1;
+		}
+		return 0;
+	}
+	for (i = 0; i < o->count; i++) {
+		if (i && o->first + i >= n)	/* a COUNT past the end */
+			break;
+		if (window(w, o->first + i, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Rank r of W has samples [r*B/W, (r+1)*B/W) of the step's batch. */
+static int
+show_step(const struct options *o, struct show *w, struct err *e)
+{
+	uint64_t n = shards_windows(w->look.shards, w->look.T);
+	uint64_t B = (uint64_t)o->batch, W = (uint64_t)o->world, i = 0, to = B;
+
+	if (n == 0)		/* says why */
+		return window(w, 0, e);
+	if (o->has_rank) {
+		i = (uint64_t)o->rank * B / W;
+		to = ((uint64_t)o->rank + 1) * B / W;
+	}
+	for (; i < to; i++)
+		if (window(w, order_window((enum order_kind)o->order,
+			   (uint64_t)o->seed, n, (uint64_t)o->step * B + i),
+			   e) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+show_doc(const struct options *o, struct show *w, struct err *e)
+{
+	const struct shard_info *info = shards_info(w->look.shards);
+	struct span want = span_str(o->doc);
+	uint64_t d, hits = 0;
+	struct shard_doc doc;
+	struct buf tmp = {0};
+
+	for (d = 0; d < info->pieces; d++) {
+		if (shards_doc(w->look.shards, d, &doc, e) < 0)
+			break;
+		if (!span_eq(shards_doc_id(&doc, &tmp), want))
+			continue;
+		hits++;
+		if (look_record(&w->look, d, w->form, &w->buf, e) < 0 ||
+		    put(w, e) < 0)
+			break;
+	}
+	buf_clear(&tmp);
+	if (!e->set && hits == 0)
+		err_set(e, "no document %s among %llu", o->doc,
+			(unsigned long long)info->docs);
+	return e->set ? -1 : 0;
+}
+
+/* ---- --check ---- */
+static void
+finding(const struct options *o, const char *name, const struct check_found *f,
+	struct buf *b)
+{
+	if (o->json) {
+		buf_puts(b, "{\"check\":");
+		json_put_str(b, span_str(name));
+		buf_printf(b, ",\"count\":%llu,\"of\":%llu,\"unit\":\"%s\"",
+			   (unsigned long long)f->count,
+			   (unsigned long long)f->of, f->unit);
+		if (f->where.n) {
+			buf_puts(b, ",\"doc\":");
+			json_put_str(b, buf_span(&f->where));
+			buf_printf(b, ",\"token\":%llu",
+				   (unsigned long long)f->token);
+		}
+		buf_puts(b, ",\"what\":");
+		json_put_str(b, buf_span(&f->what));
+		buf_puts(b, "}\n");
+		return;
+	}
+	buf_printf(b, "%s\t%llu\t%llu %s\t", name,
+		   (unsigned long long)f->count, (unsigned long long)f->of,
+		   f->unit);
+	buf_put(b, f->what.p, f->what.n);
+	buf_putc(b, '\t');
+	if (f->where.n)
+		buf_printf(b, "%.*s token %llu", (int)f->where.n, f->where.p,
+			   (unsigned long long)f->token);
+	buf_putc(b, '\n');
+}
+
+/* Status 0 or 1, or -1. */
+static int
+check(const struct options *o, struct show *w, struct err *e)
+{
+	struct check_opts c;
+	struct check_report r;
+	int i, hits = 0;
+
+	check_opts_init(&c);
+	c.vocab = w->look.vocab;
+	c.T = w->look.T;
+	c.batch = (uint64_t)o->batch;
+	c.order = (enum order_kind)o->order;
+	c.seed = (uint64_t)o->seed;
+	c.doc_share = o->share;
+	c.max_repeat = (uint64_t)o->repeat;
+	c.max_rate = o->rate;
+	c.threads = args_common.threads;
+	if (check_run(w->look.shards, &c, &r, e) < 0)
+		return -1;
+	for (i = 0; i < CHECK_N; i++) {
+		if (r.v[i].count == 0)
+			continue;
+		if (hits++ == 0 && !o->json)
+			buf_puts(&w->buf, "check\tcount\tof\twhat\tfirst\n");
+		finding(o, shard_check_names[i], &r.v[i], &w->buf);
+	}
+	if (args_common.verbose)
+		fprintf(stderr, "decode-batch: %llu tokens, %llu documents, "
+			"%llu windows: %d of %d checks found something\n",
+			(unsigned long long)r.tokens,
+			(unsigned long long)r.docs,
+			(unsigned long long)r.windows, hits, CHECK_N);
+	check_report_clear(&r);
+	return put(w, e) < 0 ? -1 : hits ? EXIT_ANSWER : 0;
+}
+
+/* ---- wiring ---- */
+static struct shards *
+open_shards(struct options *o, const struct vocab *v, struct err *e)
+{
+	struct shard_hint h;
+	struct shards *s;
+	char hash[17];
+
+	shard_hint_init(&h);
+	h.format = (enum shard_format)o->format;
+	h.width = (uint32_t)o->width;
+	h.eos = o->eot;
+	if (v) {
+		h.vocab = v->n;
+		h.bos = v->bos;
+		h.eos = o->eot >= 0 ? o->eot : v->eos;
+	}
+	s = shards_open_hint(o->paths, o->npaths, &h, e);
+	if (!s || !o->data_hash[0])
+		return s;
+	sprintf(hash, "%016llx", (unsigned long long)shards_info(s)->hash);
+	if (strcmp(hash, o->data_hash) == 0)
+		return s;
+	err_set(e, "%s: the shards are not those of the run %s: content %s, "
+		"trained on %s", o->paths[0], o->run, hash, o->data_hash);
+	shards_close(s);
+	return NULL;
+}
+
+static void
+parse_window(struct options *o, const struct args *a)
+{
+	const char *colon = o->window ? strchr(o->window, ':') : NULL, *what;
+	char *first = colon ? xmemdup0(o->window, (size_t)(colon - o->window)) :
+		      o->window ? xstrdup(o->window) : xstrdup("0");
+	int64_t n = 0, count = 1;
+
+	if (args_int(first, &n, &what) < 0 || n < 0 ||
+	    (colon && (args_int(colon + 1, &count, &what) < 0 || count < 1)))
+		args_usage(a, "--window %s: expected N or N:COUNT", o->window);
+	free(first);
+	o->first = (uint64_t)n;
+	o->count = (uint64_t)count;
+}
+
+static void
+consistent(struct options *o, const struct args *a)
+{
+	if (!!o->window + !!o->doc + o->has_random + o->has_step + o->check > 1)
+		args_usage(a, "--window, --doc, --random, --step and --check "
+			   "exclude each other");
+	if (o->ids + o->targets > 1 || (o->targets && o->json) ||
+	    (o->check && (o->ids || o->targets)))
+		args_usage(a, "--ids, --targets, --json and --check: one at a "
+			   "time (--json has ids and targets)");
+	if (o->has_step && !o->run)
+		args_usage(a, "--step needs --run DIR");
+	if (o->has_rank && !o->has_step)
+		args_usage(a, "--rank needs --step N");
+	if (!o->npaths && !o->run && isatty(STDIN_FILENO))
+		args_usage(a, "no FILE, and stdin is a terminal");
+	if (!o->tokenizer && !o->run && !o->ids && !o->targets && !o->json &&
+	    !o->check)
+		args_usage(a, "text needs --tokenizer FILE; --ids, --targets "
+			   "and --json do without");
+}
+
+static int
+run(struct options *o, struct err *e)
+{
+	struct show w = {0};
+	struct vocab *v = NULL;
+	struct shards *s;
+	uint32_t T;
+	int r = -1;
+
+	w.form = o->json ? LOOK_JSON : o->targets ? LOOK_TARGETS :
+		 o->ids ? LOOK_IDS : LOOK_TEXT;
+	if (o->run && run_config(o, e) < 0)
+		return -1;
+	if (o->tokenizer && !(v = vocab_load(o->tokenizer, o->split, e)))
+		return -1;
+	if (!(s = open_shards(o, v, e)))
+		return -1;
+	T = o->seq_len ? (uint32_t)o->seq_len : shards_info(s)->seq_len;
+	if (T == 0 && !o->check && !o->doc)
+		err_set(e, "the shards name no window length: --seq-len must");
+	if (e->set || !(w.out = output_open(NULL, e)))
+		return -1;
+	look_init(&w.look, s, v, T ? T : 1);
+	w.look.T = T ? T : 1;
+	w.look.doc_mask = o->doc_mask;
+	w.look.wide = isatty(STDOUT_FILENO);
+	look_head(&w.look, w.form, &w.buf);
+	r = o->check ? check(o, &w, e) : o->doc ? show_doc(o, &w, e) :
+	    o->has_step ? show_step(o, &w, e) : show_windows(o, &w, e);
+	if (r < 0)
+		output_abort(w.out);
+	else if (output_commit(w.out, e) < 0)
+		r = -1;
+	look_clear(&w.look);
+	buf_clear(&w.buf);
+	shards_close(s);
+	vocab_free(v);
+	return r;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = {.doc_mask = 1, .batch = 16, .repeat = 100,
+		.share = 0.9, .rate = 1e-6, .eot = -1, .seed = 1, .random = 1};
+	const struct arg table[] = {
+		{NULL, 0, ARG_SECTION, NULL, NULL, "which", 0, 0, NULL, NULL},
+		{"window", 0, ARG_STR, &o.window, "N[:COUNT]",
+		 "windows from number N on (0)", 0, 0, NULL, NULL},
+		{"doc", 0, ARG_STR, &o.doc, "ID",
+		 "the document of this id, whole", 0, 0, NULL, NULL},
+		{"random", 0, ARG_INT, &o.random, "N",
+		 "N different windows drawn by --seed", 1, 1e15, NULL,
+		 &o.has_random},
+		{"run", 0, ARG_STR, &o.run, "DIR",
+		 "shards, order and tokenizer of a run of lm-train", 0, 0, NULL,
+		 NULL},
+		{"step", 0, ARG_INT, &o.step, "N",
+		 "the batch of this step of the run", 0, 1e15, NULL,
+		 &o.has_step},
+		{"rank", 0, ARG_INT, &o.rank, "R",
+		 "of it, the windows of this rank", 0, 1e6, NULL, &o.has_rank},
+		{"check", 0, ARG_FLAG, &o.check, NULL,
+		 "look for faults in all documents; status 1 if there are", 0,
+		 0, NULL, NULL},
+		{NULL, 0, ARG_SECTION, NULL, NULL, "how", 0, 0, NULL, NULL},
+		{"tokenizer", 0, ARG_STR, &o.tokenizer, "FILE",
+		 "tokenizer.json or .tiktoken; without it ids only", 0, 0, NULL,
+		 NULL},
+		{"split", 0, ARG_STR, &o.split, "NAME",
+		 "split of an unknown .tiktoken file", 0, 0, NULL, NULL},
+		{"ids", 0, ARG_FLAG, &o.ids, NULL, "a line of ids a window", 0,
+		 0, NULL, NULL},
+		{"targets", 0, ARG_FLAG, &o.targets, NULL,
+		 "a table of inputs beside their targets", 0, 0, NULL, NULL},
+		{"json", 0, ARG_FLAG, &o.json, NULL,
+		 "JSON Lines: ids, targets, mask, documents", 0, 0, NULL, NULL},
+		{"doc-mask", 0, ARG_BOOL, &o.doc_mask, NULL,
+		 "a target in another document does not count", 0, 0, NULL,
+		 NULL},
+		{"seed", 0, ARG_INT, &o.seed, "N",
+		 "for --random, and the order of --check", 0, 9e15, NULL, NULL},
+		{NULL, 0, ARG_SECTION, NULL, NULL, "shards", 0, 0, NULL, NULL},
+		{"shard-format", 0, ARG_ENUM, &o.format, "NAME",
+		 "format of shards without a magic number", 0, 0,
+		 shard_format_names, NULL},
+		{"seq-len", 0, ARG_INT, &o.seq_len, "N",
+		 "tokens a window; 0: as the shards say", 0, 16777216, NULL,
+		 NULL},
+		{"id-bytes", 0, ARG_INT, &o.width, "N",
+		 "2 or 4 bytes an id in raw files; 0: by index or vocabulary",
+		 0, 4, NULL, NULL},
+		{"eot", 0, ARG_INT, &o.eot, "ID",
+		 "id between documents, for files without an index; -1: EOS "
+		 "of the tokenizer", -1, 4294967295.0, NULL, NULL},
+		{NULL, 0, ARG_SECTION, NULL, NULL, "limits of --check", 0, 0,
+		 NULL, NULL},
+		{"max-rate", 0, ARG_REAL, &o.rate, "X",
+		 "U+FFFD and mojibake for each token that are no fault", 0, 1,
+		 NULL, NULL},
+		{"max-repeat", 0, ARG_INT, &o.repeat, "N",
+		 "the same token in a row that is no fault", 1, 1e9, NULL,
+		 NULL},
+		{"batch-size", 0, ARG_INT, &o.batch, "N",
+		 "windows a batch", 1, 1e9, NULL, NULL},
+		{"max-doc-share", 0, ARG_REAL, &o.share, "X",
+		 "share of a batch at which one document fills it", 0, 1, NULL,
+		 NULL},
+		{"order", 0, ARG_ENUM, &o.order, "NAME",
+		 "order of the windows in the batches", 0, 0, order_names,
+		 NULL},
+	};
+	const struct args a = {"decode-batch", "[options] [FILE...]",
+		"show what a model sees: windows of shards as text", table,
+		sizeof(table) / sizeof(*table)};
+	struct err e = {0};
+	int at = args_parse(&a, argc, argv), r;
+
+	o.paths = (const char *const *)argv + at;
+	o.npaths = (size_t)(argc - at);
+	if (o.width == 1 || o.width == 3)
+		args_usage(&a, "--id-bytes is 2 or 4");
+	parse_window(&o, &a);
+	consistent(&o, &a);
+	if ((r = run(&o, &e)) < 0)
+		die_err(&e);
+	return r;
+}

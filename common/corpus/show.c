@@ -1,0 +1,150 @@
+/*
+ * show.c - tokens as people read them
+ *
+ * Tokens are joined to runs between special tokens, and a run is printed
+ * character by character: what a character is can only be said of the bytes
+ * of several tokens together.
+ */
+#include "corpus/show.h"
+
+size_t
+show_utf8(const char *p, size_t n)
+{
+	const unsigned char *s = (const unsigned char *)p;
+	size_t k, i;
+
+	if (n == 0)
+		return 0;
+	if (s[0] < 0x80)
+		return 1;
+	k = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 :
+	    s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	if (k == 0 || k > n)
+		return 0;
+	for (i = 1; i < k; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return k;
+}
+
+size_t
+show_columns(const char *p, size_t n)
+{
+	size_t i, k = 0;
+
+	for (i = 0; i < n; i++)
+		k += ((unsigned char)p[i] & 0xc0) != 0x80;
+	return k;
+}
+
+static int
+is_control(const unsigned char *p, size_t k)
+{
+	return k == 1 ? p[0] < 0x20 || p[0] == 0x7f :
+	       k == 2 && p[0] == 0xc2 && p[1] < 0xa0;	/* C1 */
+}
+
+static void
+put_bytes(const char *p, size_t n, struct buf *out)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		buf_printf(out, "<0x%02X>", (unsigned char)p[i]);
+}
+
+static int
+begins_special(const struct vocab *v, const char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < v->nspecial; i++) {
+		struct span t = v->special[i].text;
+
+		if (v->special[i].special && t.n && t.n <= n &&
+		    t.p[0] == *p && memcmp(t.p, p, t.n) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* line: on one line of a table. */
+static void
+put_run(const struct vocab *v, const char *p, size_t n, int line,
+	struct buf *out)
+{
+	size_t i, k;
+
+	for (i = 0; i < n; i += k) {
+		k = show_utf8(p + i, n - i);
+		if (k == 0) {
+			put_bytes(p + i, k = 1, out);
+		} else if (line && strchr("\n\t\\", p[i]) && p[i]) {
+			buf_putc(out, '\\');
+			buf_putc(out, p[i] == '\n' ? 'n' :
+				 p[i] == '\t' ? 't' : '\\');
+		} else if (is_control((const unsigned char *)p + i, k) &&
+			   p[i] != '\n' && p[i] != '\t') {
+			put_bytes(p + i, k, out);
+		} else if (v->kind == VOCAB_SENTENCEPIECE && k == 3 &&
+			   memcmp(p + i, "\xe2\x96\x81", 3) == 0) {
+			buf_putc(out, ' ');
+		} else {
+			if (begins_special(v, p + i, n - i))
+				buf_putc(out, '\\');
+			buf_put(out, p + i, k);
+		}
+	}
+}
+
+static int
+has_token(const struct vocab *v, uint32_t id)
+{
+	return id < v->n && v->token[id].p;
+}
+
+static int
+is_special(const struct vocab *v, uint32_t id)
+{
+	return !has_token(v, id) || (v->flags[id] & VOCAB_SPECIAL);
+}
+
+static void
+put_special(const struct vocab *v, uint32_t id, struct buf *out)
+{
+	if (has_token(v, id))
+		buf_put(out, v->token[id].p, v->token[id].n);
+	else
+		buf_printf(out, "<id %u>", id);
+}
+
+void
+show_text(const struct vocab *v, const uint32_t *ids, size_t n, struct buf *out)
+{
+	struct buf run = {0};
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!is_special(v, ids[i])) {
+			buf_put(&run, v->token[ids[i]].p, v->token[ids[i]].n);
+			continue;
+		}
+		put_run(v, run.p, run.n, 0, out);
+		buf_reset(&run);
+		put_special(v, ids[i], out);
+	}
+	put_run(v, run.p, run.n, 0, out);
+	buf_clear(&run);
+}
+
+void
+show_token(const struct vocab *v, uint32_t id, struct buf *out)
+{
+	if (is_special(v, id))
+		put_special(v, id, out);
+	else
+		put_run(v, v->token[id].p, v->token[id].n, 1, out);
+}

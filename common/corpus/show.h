@@ -1,0 +1,30 @@
+/*
+ * show.h - tokens as people read them
+ *
+ * Special tokens are printed by their text.  The same string in a document,
+ * where it is ordinary tokens, gets a backslash in front, so the two cannot
+ * be taken for each other.  Bytes that are no UTF-8 (a character cut at the
+ * edge) are printed as <0xE5>, control characters too, so that no document
+ * can play with a terminal; line ends and tabs stay what they are.
+ * SentencePiece's U+2581 is printed as a space.  An id without a token is
+ * printed as <id 70000>.
+ */
+#ifndef ASSAY_SHOW_H
+#define ASSAY_SHOW_H
+
+#include "record/vocab.h"
+
+/* Append the text of ids; characters are joined across tokens. */
+void show_text(const struct vocab *v, const uint32_t *ids, size_t n,
+	       struct buf *out);
+
+/* One token on one line of a table: \n \t \\ too, and its bytes by itself. */
+void show_token(const struct vocab *v, uint32_t id, struct buf *out);
+
+/* The length of the UTF-8 character at p, or 0 when none is there. */
+size_t show_utf8(const char *p, size_t n);
+
+/* How many columns n bytes of valid UTF-8 take, a character a column. */
+size_t show_columns(const char *p, size_t n);
+
+#endif
