@@ -156,7 +156,8 @@ learn(const struct options *o, const struct pieces *p, struct bpetrain *t,
 	};
 	size_t size;
 
-	if (bpetrain_run(p, &b, t, e))
+	if (bpetrain_run(p, &b, t, e) ||
+	    bpetrain_check_special(t, o->special.v, o->special.n, e))
 		return NULL;
 	size = NBYTES + t->n + o->special.n;
 	if (t->n < b.merges && o->exact) {
@@ -168,8 +169,6 @@ learn(const struct options *o, const struct pieces *p, struct bpetrain *t,
 	if (t->n < b.merges && !args_common.quiet)
 		warn("the text gives %zu tokens, fewer than --vocab-size %lld",
 		     size, (long long)o->vocab_size);
-	if (bpetrain_check_special(t, o->special.v, o->special.n, e))
-		return NULL;
 	return vocab_build((const uint32_t (*)[2])t->pair, t->n,
 			   o->special.v, o->special.n,
 			   split_pattern(o->split), e);
@@ -268,7 +267,7 @@ int
 main(int argc, char **argv)
 {
 	struct options o = {
-		.split = "gpt2", .vocab_size = 32000, .min_count = 1,
+		.split = "cl100k", .vocab_size = 32000, .min_count = 1,
 		.sample_frac = 1
 	};
 	struct outputs out = {NULL, NULL, NULL};

@@ -1,0 +1,356 @@
+#!/usr/bin/env bats
+# tok-train: the vocabulary that the rule gives, whatever the text holds.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	BIN=${BIN:-bin}
+	T=$BATS_TEST_TMPDIR
+	DATA=tests/data
+	TEXT=$DATA/text
+}
+
+train() {
+	"$BIN/tok-train" "$@"
+}
+
+# Documents of the arguments, as they stand between the quotes, one a line.
+docs() {
+	local d
+	for d in "$@"; do
+		printf '{"text":"%s"}\n' "$d"
+	done
+}
+
+# The tokens behind the 256 bytes, in base64, of documents on stdin.
+learned() {
+	train -q --tiktoken "$T/ranks" -o "$T/tok.json" "$@" || return
+	sed '1,256d; s/ .*//' "$T/ranks"
+}
+
+# $output of the last run is one line "tok-train: ..." with all arguments.
+one_message() {
+	local what
+	[ "$(printf '%s\n' "$output" | wc -l)" -eq 1 ]
+	[[ $output == tok-train:* ]]
+	for what in "$@"; do
+		[[ $output == *"$what"* ]]
+	done
+}
+
+b64() {
+	printf "$1" | base64
+}
+
+# --- the rule --------------------------------------------------------------
+
+@test "ranks of tests/data/text are those of the peer's merges" {
+	# token k of the golden list is its left part's bytes + its right part's
+	for split in gpt2 cl100k; do
+		train --vocab-size 4096 --split $split -o "$T/a.json" \
+			--tiktoken "$T/a.ranks" $TEXT/*.jsonl.zst
+		perl -MMIME::Base64 -e '
+			my @t = map { chr } 0x21 .. 0x7e, 0xa1 .. 0xac,
+				0xae .. 0xff, 0 .. 0x20, 0x7f .. 0xa0, 0xad;
+			open my $f, "<", shift or die;
+			while (<$f>) {
+				my ($a, $b) = split;
+				push @t, $t[$a] . $t[$b];
+			}
+			print encode_base64($t[$_], ""), " $_\n" for 0 .. $#t;
+		' "$DATA/train/$split.merges" > "$T/want"
+		cmp "$T/want" "$T/a.ranks"
+	done
+}
+
+@test "a count past 32 bits (a weight of 3,000,000,000)" {
+	printf '%s\n' '{"text":"aa","n":3000000000}' '{"text":"bb","n":5}' \
+		> "$T/in"
+	run learned --weights n "$T/in"
+	[ "$output" = "$(b64 aa; b64 bb)" ]
+}
+
+@test "a weight by a path, and texts by another key" {
+	echo '{"m":{"n":7},"content":"xy"}' > "$T/in"
+	run learned --weights m.n --text-key content "$T/in"
+	[ "$output" = "$(b64 xy)" ]
+	train -q --weights m.n --text-key content --stats "$T/s" \
+		-o "$T/tok.json" "$T/in"
+	grep -q '"pieces":7,' "$T/s"
+}
+
+@test "a weight that is none is a bad line, with file and line" {
+	for w in -1 1.5 '"x"' null 1e30; do
+		printf '%s\n' '{"text":"a","n":1}' \
+			"{\"text\":\"b\",\"n\":$w}" > "$T/in"
+		run -2 train --weights n -o "$T/no.json" "$T/in"
+		one_message "$T/in:2: the weight" '"n"'
+		[ ! -e "$T/no.json" ]
+	done
+}
+
+@test "a pair seen less than --min-count is not merged" {
+	docs ab ab ab cd cd > "$T/in"
+	run learned --min-count 3 "$T/in"
+	[ "$output" = "$(b64 ab)" ]
+}
+
+@test "--max-token-bytes: no longer, but exactly as long" {
+	docs 'hello world' > "$T/in"
+	run learned --max-token-bytes 1 "$T/in"
+	[ "$output" = "" ]
+	learned --max-token-bytes 5 "$T/in" > "$T/out"
+	grep -qx "$(b64 hello)" "$T/out"
+	! grep -qx "$(b64 ' world')" "$T/out"
+	# bytes, not characters
+	docs 'ééé' > "$T/in"
+	run learned --max-token-bytes 3 "$T/in"
+	[ "$output" = "$(b64 'é')" ]
+}
+
+@test "a smaller vocabulary is the beginning of a larger one" {
+	train --vocab-size 600 -o /dev/null --tiktoken "$T/a" \
+		$TEXT/rust.jsonl.zst
+	train --vocab-size 2000 -o /dev/null --tiktoken "$T/b" \
+		$TEXT/rust.jsonl.zst
+	[ "$(wc -l < "$T/a")" -eq 598 ]
+	head -n 598 "$T/b" | cmp - "$T/a"
+}
+
+# --- what does not matter --------------------------------------------------
+
+@test "threads, order of documents and of files do not matter" {
+	zstd -dcq $TEXT/digitalgov.jsonl.zst $TEXT/udhr.jsonl.zst > "$T/a"
+	LC_ALL=C sort "$T/a" > "$T/b"
+	train -j 1 --vocab-size 3000 --stats "$T/s1" -o "$T/1" "$T/a"
+	train -j 7 --vocab-size 3000 --stats "$T/s2" -o "$T/2" "$T/b"
+	train -j 3 --vocab-size 3000 --stats "$T/s3" -o "$T/3" \
+		$TEXT/udhr.jsonl.zst - < <(zstd -dcq $TEXT/digitalgov.jsonl.zst)
+	cmp "$T/1" "$T/2"
+	cmp "$T/1" "$T/3"
+	cmp "$T/s1" "$T/s2"
+	cmp "$T/s1" "$T/s3"
+	head -n 60 "$T/a" | train -q --vocab-size 3000 -o "$T/4"
+	! cmp -s "$T/1" "$T/4"
+}
+
+@test "the choice of documents does not depend on their order" {
+	zstd -dcq $TEXT/digitalgov.jsonl.zst $TEXT/udhr.jsonl.zst > "$T/a"
+	LC_ALL=C sort -r "$T/a" > "$T/b"
+	for how in "--sample-frac 0.5" "--max-docs 20" \
+		"--sample-frac 0.5 --max-docs 20"; do
+		train -j 1 --vocab-size 1000 $how --stats "$T/s1" -o "$T/1" "$T/a"
+		train -j 3 --vocab-size 1000 $how --stats "$T/s2" -o "$T/2" "$T/b"
+		cmp "$T/1" "$T/2"
+		cmp "$T/s1" "$T/s2"
+		! grep -q '"docs_dropped":0,' "$T/s1"
+	done
+	grep -q '"docs_kept":20,' "$T/s1"
+}
+
+# --- texts -----------------------------------------------------------------
+
+@test "whole documents: a line end pairs with the next" {
+	docs 'a\n\nb\n\nc\n\nd' > "$T/in"
+	run learned --vocab-size 259 "$T/in"
+	[ "$output" = "$(b64 '\n\n')" ]
+	train -q --stats "$T/s" -o "$T/tok.json" "$T/in"
+	grep -q '"merges":1,"last_merge_count":3' "$T/s"
+	# gpt2's pattern gives the last line end to what comes behind it
+	run learned --split gpt2 --vocab-size 259 "$T/in"
+	[ "$output" = "" ]
+}
+
+@test "NUL is a byte" {
+	docs 'a\u0000\u0000b' 'a\u0000\u0000b' > "$T/in"
+	run learned --vocab-size 259 "$T/in"
+	[ "$output" = "AAA=" ]
+}
+
+@test "CR is a byte and stays before LF" {
+	docs 'x\r\n' 'y\r\n' > "$T/in"
+	run learned --vocab-size 259 "$T/in"
+	[ "$output" = "$(b64 '\r\n')" ]
+}
+
+@test "surrogate pairs are one character, a lone one is U+FFFD and counted" {
+	docs '\ud83d\udc4d' '\ud83d\udc4d' > "$T/in"
+	learned "$T/in" | grep -qx "$(b64 '\xf0\x9f\x91\x8d')"
+	docs '\ud800' '\ud800' > "$T/in"
+	learned --stats "$T/s" "$T/in" | grep -qx "$(b64 '\xef\xbf\xbd')"
+	grep -q '"replaced_characters":2' "$T/s"
+}
+
+@test "U+2581 and special-token strings are text like any other" {
+	docs '▁▂▃' '▁▂▃' > "$T/in"
+	learned "$T/in" | grep -qx "$(b64 '▁▂▃')"
+	docs '<|eos|>' '<|eos|>' > "$T/in"
+	run learned "$T/in"
+	[ "${#lines[@]}" -gt 2 ]
+}
+
+@test "combining marks: cl100k splits at them, o200k does not" {
+	docs 'हिन्दी' > "$T/in"
+	! learned --split cl100k "$T/in" | grep -qx "$(b64 'हिन्दी')"
+	learned --split o200k "$T/in" | grep -qx "$(b64 'हिन्दी')"
+}
+
+@test "a document longer than any buffer is used whole" {
+	printf '{"text":"%s"}\n' "$(head -c 3000000 /dev/zero | tr '\0' a)" \
+		> "$T/in"
+	train -q --stats "$T/s" -o "$T/tok.json" "$T/in"
+	grep -q '"bytes_kept":3000000,' "$T/s"
+	grep -q '"pieces_distinct_bytes":3000000,' "$T/s"
+}
+
+@test "any pattern, and none" {
+	docs 'ab,ab,ab' > "$T/in"
+	learned --split '[^,]+|,' "$T/in" > "$T/out"
+	[ "$(cat "$T/out")" = "$(b64 ab)" ]
+	grep -qF '"Regex": "[^,]+|,"' "$T/tok.json"
+	learned --split none "$T/in" | grep -qx "$(b64 'ab,ab,ab')"
+	run -2 train --split '(' -o "$T/no.json" "$T/in"
+	[[ $output == tok-train:* ]]
+	[ ! -e "$T/no.json" ]
+}
+
+@test "one piece of millions of bytes" {
+	for f in long_line_a long_line_cjk periodic whitespace_runs; do
+		train -q -o "$T/tok.json" $DATA/nasty/$f.jsonl.zst
+	done
+	train -q --split none -o "$T/tok.json" \
+		$DATA/nasty/long_line_base64.jsonl.zst
+}
+
+# --- the size --------------------------------------------------------------
+
+@test "too little text: fewer tokens, a warning, status 0" {
+	docs ab > "$T/in"
+	run --separate-stderr train --vocab-size 1000 -o "$T/tok.json" "$T/in"
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"warning: the text gives 259 tokens"*1000* ]]
+	[ -e "$T/tok.json" ]
+}
+
+@test "--exact: too little text is an error and leaves nothing" {
+	docs ab > "$T/in"
+	run -2 train --exact --vocab-size 1000 -o "$T/tok.json" \
+		--tiktoken "$T/ranks" "$T/in"
+	one_message 259 1000
+	[ ! -e "$T/tok.json" ]
+	[ ! -e "$T/ranks" ]
+	train --exact --vocab-size 259 -o "$T/tok.json" "$T/in"
+}
+
+@test "no text at all: the bytes and the special tokens" {
+	for f in /dev/null $DATA/nasty/only_newlines.jsonl; do
+		run --separate-stderr train -o "$T/tok.json" "$f"
+		[ "$status" -eq 0 ]
+		[[ $stderr == *"258 tokens"* ]]
+	done
+}
+
+@test "a vocabulary too small for bytes and special tokens" {
+	run -2 train --vocab-size 257 /dev/null
+	[[ $output == *"at least 258"* ]]
+	run -0 train -q --vocab-size 258 /dev/null
+}
+
+@test "--mem: too many pieces end with the limit's name, without output" {
+	run -2 train --mem 1M -o "$T/tok.json" $TEXT/*.jsonl.zst
+	one_message --mem 1000000
+	[ ! -e "$T/tok.json" ]
+	run -2 train --max-docs 1000 --mem 1M -o "$T/tok.json" \
+		$TEXT/*.jsonl.zst
+	one_message --mem 1000000
+}
+
+# --- special tokens --------------------------------------------------------
+
+@test "special tokens come last, in the order given" {
+	docs 'ab ab' > "$T/in"
+	train -q --special '<a>' --special '<b>' --special 'é x' \
+		-o "$T/tok.json" "$T/in"
+	grep -q '"id": 258, "content": "<a>"' "$T/tok.json"
+	grep -q '"id": 259, "content": "<b>"' "$T/tok.json"
+	grep -q '"id": 260, "content": "é x"' "$T/tok.json"
+}
+
+@test "a special token spelled like an ordinary one is refused" {
+	docs 'ab ab' > "$T/in"
+	for s in a ab ' ab' 'Ġab' 'Ġ' ; do
+		run -2 train --special "$s" -o "$T/tok.json" "$T/in"
+		one_message "\"$s\""
+		[ ! -e "$T/tok.json" ]
+	done
+	train -q --special 'Ġa' -o "$T/tok.json" "$T/in"
+}
+
+@test "an empty, a double and a broken special token are refused" {
+	run -2 train --special '' /dev/null
+	one_message empty
+	run -2 train --special '<x>' --special '<x>' /dev/null
+	one_message '<x>' twice
+	run -2 train --special $'\xff' /dev/null
+	one_message UTF-8
+}
+
+# --- bad lines -------------------------------------------------------------
+
+@test "a broken line is status 2 with its place; skip and pass leave it out" {
+	printf '%s\n' '{"text":"ab"}' '{"text":"c' '{"text":5}' > "$T/in"
+	run -2 train -o "$T/tok.json" "$T/in"
+	one_message "$T/in:2: byte"
+	[ ! -e "$T/tok.json" ]
+	for how in skip pass; do
+		run --separate-stderr train --on-bad $how --stats "$T/s" \
+			-o "$T/tok.json" "$T/in"
+		[ "$status" -eq 0 ]
+		[[ $stderr == *"2 bad lines left out, the first: $T/in:2: "* ]]
+		grep -q '"docs_in":3,"docs_kept":1,"docs_dropped":0,"docs_bad":2' \
+			"$T/s"
+	done
+}
+
+@test "an error leaves old outputs as they are" {
+	echo old > "$T/tok.json"
+	echo old > "$T/ranks"
+	run -2 train -o "$T/tok.json" --tiktoken "$T/ranks" \
+		$DATA/nasty/truncated.jsonl.zst
+	run -2 train -o "$T/tok.json" --tiktoken "$T/no/ranks" \
+		$TEXT/rust.jsonl.zst
+	one_message "$T/no/ranks"
+	[ "$(cat "$T/tok.json" "$T/ranks")" = $'old\nold' ]
+	[ "$(ls "$T" | wc -l)" -eq 2 ]
+}
+
+# --- outputs ---------------------------------------------------------------
+
+@test "without -o the tokenizer goes to stdout" {
+	zstd -dcq $TEXT/rust.jsonl.zst > "$T/in"
+	train --vocab-size 1000 -o "$T/a" "$T/in"
+	train --vocab-size 1000 < "$T/in" > "$T/b"
+	cmp "$T/a" "$T/b"
+}
+
+@test "--stats: the books and what was learned" {
+	train --vocab-size 1000 --stats "$T/s" -o "$T/a" $TEXT/rust.jsonl.zst
+	for key in docs_in docs_kept docs_dropped docs_bad bytes_in bytes_kept \
+		digest_in digest_kept docs_empty replaced_characters pieces \
+		pieces_distinct pieces_distinct_bytes vocab_size merges \
+		last_merge_count; do
+		grep -q "[{,]\"$key\":" "$T/s"
+	done
+	grep -q '"docs_in":77,"docs_kept":77,' "$T/s"
+	grep -q '"vocab_size":1000,"merges":742,' "$T/s"
+}
+
+@test "the summary is for a person, -v, and never with -q" {
+	docs ab > "$T/in"
+	run --separate-stderr train --vocab-size 259 -o "$T/a" "$T/in"
+	[ "$stderr" = "" ]
+	run --separate-stderr train --vocab-size 259 -v -o "$T/a" "$T/in"
+	[[ $stderr == *"1 documents, 2 bytes"* ]]
+	run --separate-stderr train --vocab-size 999 -q -o "$T/a" "$T/in"
+	[ "$stderr" = "" ]
+}
