@@ -47,6 +47,12 @@ half_of_memory(void)
 }
 
 static int
+is_stdout(const char *path)
+{
+	return !path || !strcmp(path, "-");
+}
+
+static int
 parse(struct options *o, int argc, char **argv)
 {
 	struct arg t[24] = {
@@ -112,6 +118,9 @@ parse(struct options *o, int argc, char **argv)
 			   NBYTES + o->special.n, NBYTES, o->special.n);
 	if (at == argc && isatty(STDIN_FILENO))
 		args_usage(&a, "no FILE, and standard input is a terminal");
+	if (is_stdout(o->out) + (o->tiktoken && is_stdout(o->tiktoken)) +
+	    (o->doc.stats && is_stdout(o->doc.stats)) > 1)
+		args_usage(&a, "only one output can go to stdout");
 	if (o->mem == 0)
 		o->mem = half_of_memory();
 	return at;

@@ -333,6 +333,13 @@ b64() {
 	cmp "$T/a" "$T/b"
 }
 
+@test "two outputs cannot share stdout" {
+	run -2 train --tiktoken - /dev/null
+	[[ $output == *"only one output can go to stdout"* ]]
+	run -2 train -o /dev/null --tiktoken - --stats - /dev/null
+	[ "$(train -q -o /dev/null --tiktoken - /dev/null | wc -l)" -eq 256 ]
+}
+
 @test "--stats: the books and what was learned" {
 	train --vocab-size 1000 --stats "$T/s" -o "$T/a" $TEXT/rust.jsonl.zst
 	for key in docs_in docs_kept docs_dropped docs_bad bytes_in bytes_kept \

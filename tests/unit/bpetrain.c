@@ -2,18 +2,13 @@
  * bpetrain.c - counting pieces and learning merges, against a trainer that
  * recounts everything at every turn (naive_bpe.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 #include "corpus/bpetrain.h"
 #include "record/vocab.h"
-#include "naive_bpe.h"
+#include "tests/unit/naive_bpe.h"
 
 enum { MERGES = 300 };
 

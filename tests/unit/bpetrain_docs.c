@@ -3,14 +3,7 @@
  * Face's BpeTrainer made (tests/data/train, tests/peers/make_train_golden.py),
  * the choice of documents, weights, and replaying the merges on the texts
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include "base/mem.h"
 #include "corpus/bpetrain_docs.h"
@@ -79,29 +72,6 @@ assert_merges(const struct bpetrain *a, const struct bpetrain *b)
 	assert_int_equal(a->n, b->n);
 	assert_memory_equal(a->pair, b->pair, a->n * sizeof *a->pair);
 	assert_memory_equal(a->count, b->count, a->n * sizeof *a->count);
-}
-
-/* A file of lines in $TMPDIR; free and unlink with file_drop(). */
-static char *
-file_make(const char *lines)
-{
-	const char *dir = getenv("TMPDIR");
-	char *name = xmalloc(4096);
-	int fd;
-
-	snprintf(name, 4096, "%s/bpetrain-XXXXXX", dir ? dir : "/tmp");
-	fd = mkstemp(name);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, lines, strlen(lines)), strlen(lines));
-	close(fd);
-	return name;
-}
-
-static void
-file_drop(char *name)
-{
-	unlink(name);
-	free(name);
 }
 
 /* ---- against the peer ---- */
@@ -240,10 +210,20 @@ test_replay_on_the_text(void **state)
 
 /* ---- weights ---- */
 
+static const char *
+file_make(const char *dir, const char *lines)
+{
+	const char *name = test_path(dir, "in.jsonl");
+
+	test_write(name, lines, strlen(lines));
+	return name;
+}
+
 static void
 test_weights(void **state)
 {
-	char *name = file_make(
+	char *dir = test_folder();
+	const char *name = file_make(dir,
 		"{\"text\":\"aa\",\"n\":3000000000}\n"
 		"{\"text\":\"bb\",\"n\":5}\n{\"text\":\"cc\",\"n\":0}\n");
 	const char *paths[] = {name};
@@ -257,7 +237,7 @@ test_weights(void **state)
 	assert_int_equal(r.t.pair[0][0], vocab_byte_id['a']);
 	assert_true(r.t.count[0] == 3000000000u && r.t.count[1] == 5);
 	bpetrain_clear(&r.t);
-	file_drop(name);
+	test_remove(dir);
 }
 
 static void
@@ -270,14 +250,14 @@ test_bad_weights(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		char line[200], *name;
+		char line[200], *dir = test_folder();
 		const char *paths[1];
 		struct run r;
 		struct pieces *p;
 
 		snprintf(line, sizeof line, "{\"text\":\"a\",\"n\":1}\n"
 			 "{\"text\":\"bb\"%s}\nnot json\n", bad[i]);
-		paths[0] = name = file_make(line);
+		paths[0] = file_make(dir, line);
 		run_init(&r, paths, 1);
 		r.doc.extra_key = "n";
 		assert_null(run_count(&r));
@@ -288,7 +268,7 @@ test_bad_weights(void **state)
 		assert_int_equal(r.stats.docs_bad, 2);
 		assert_int_equal(r.stats.docs_kept, 1);
 		pieces_free(p);
-		file_drop(name);
+		test_remove(dir);
 	}
 }
 
@@ -386,7 +366,8 @@ test_memory_limit(void **state)
 static void
 test_weights_overflow(void **state)
 {
-	char *name = file_make(
+	char *dir = test_folder();
+	const char *name = file_make(dir,
 		"{\"text\":\"a b\",\"n\":1}\n"
 		"{\"text\":\"a b\",\"n\":9223372036854775807}\n");
 	const char *paths[] = {name};
@@ -398,7 +379,7 @@ test_weights_overflow(void **state)
 	assert_null(run_count(&r));
 	assert_non_null(strstr(r.e.msg, ":2: "));
 	assert_non_null(strstr(r.e.msg, "2^63"));
-	file_drop(name);
+	test_remove(dir);
 }
 
 int
