@@ -119,7 +119,7 @@ arena_reset(struct arena *a, size_t cap)
 		return a;
 	}
 	arena_free(a);
-	return arena_new(cap, NULL);
+	return arena_new(cap + cap / 4, NULL);	/* blocks differ a little */
 }
 
 static char *

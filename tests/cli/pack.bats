@@ -127,6 +127,51 @@ expected() {
 	[ "$(head -1 "$T/one-by-one")" = "[21943,220,220]" ]
 }
 
+@test "a normalizer that the tokenizer asks for is applied: NFC" {
+	TOK=tests/data/tok/qwen3_tokenizer.json.zst
+	[ "$(echo '{"text":"e\u0301"}' | plain_ids)" = \
+	  "$(echo '{"text":"\u00e9"}' | plain_ids)" ]
+	TOK=$DATA/gpt2.json
+	[ "$(echo '{"text":"e\u0301"}' | plain_ids)" != \
+	  "$(echo '{"text":"\u00e9"}' | plain_ids)" ]
+}
+
+# N TEXT: the text N times as one document.
+times() {
+	printf '{"text":"'
+	head -c $(($1 * ${#2})) < <(yes "$2" | tr -d '\n')
+	printf '"}\n'
+}
+
+@test "one piece of a million characters is neither deep nor slow" {
+	local tok text
+	for tok in "$DATA/gpt2.json" tests/data/tok/o200k_base.tiktoken.zst \
+	    tests/data/tok/mistral7b_tokenizer.json.zst; do
+		TOK=$tok
+		for text in '^' a _ 0 ab ' '; do
+			times 1000000 "$text"
+		done > "$T/long"
+		pack -q --no-bos --no-eos --shard-format jsonl --stats "$T/s" \
+			"$T/long" > "$T/out"
+		[ "$(wc -l < "$T/out")" -eq 6 ]
+		[ "$(stat_of bytes_in "$T/s")" -eq 7000000 ]
+	done
+}
+
+@test "every extreme text comes through whole" {
+	local n
+	for f in digits long_line_cjk periodic whitespace_runs; do
+		n=$(zstd -dcq tests/data/nasty/$f.jsonl.zst | wc -l)
+		pack -q --shard-format jsonl --stats "$T/s" \
+			tests/data/nasty/$f.jsonl.zst > /dev/null
+		[ "$(stat_of docs_kept "$T/s")" -eq "$n" ]
+		[ "$(stat_of digest_in "$T/s")" = "$(stat_of digest_kept "$T/s")" ]
+	done
+	pack -q --stats "$T/s" -o "$T/d" tests/data/nasty/tiny_docs.jsonl.zst
+	[ "$(stat_of docs_kept "$T/s")" -eq 200000 ]
+	[ "$(stat_of tokens "$T/s")" -ge 400000 ]
+}
+
 # --- documents ---------------------------------------------------------------
 
 @test "a bad line is status 2 with FILE:LINE, and no shard" {
@@ -421,6 +466,15 @@ expected() {
 	run -2 pack --policy none "$WEB"
 	run -2 pack --mem 1K "$WEB"
 	[ ! -e "$T/d" ] && [ ! -e "$T/v" ]
+}
+
+@test "a broken rank file is refused by line" {
+	TOK=$T/ranks.tiktoken
+	for line in 'IQ==' 'I! 1' 'IQ== x' 'IQ== 0' 'Ig== 5'; do
+		{ echo 'IQ== 0'; echo "$line"; } > "$TOK"
+		run -2 pack --split gpt2 --shard-format jsonl "$WEB"
+		[[ "$output" == *"ranks.tiktoken:"* ]]
+	done
 }
 
 @test "a tokenizer that is none, or asks for what we do not do, is refused" {
