@@ -11,13 +11,27 @@
 
 #include "base/mem.h"
 
+/*
+ * In the caller.  oneDNN sees no team here and would start its own threads,
+ * so it is told that there is one.
+ */
+static void
+alone(int64_t n, void (*fn)(void *arg, int64_t i, int thread), void *arg)
+{
+	int threads = omp_get_max_threads();
+
+	omp_set_num_threads(1);
+	for (int64_t i = 0; i < n; i++)
+		fn(arg, i, 0);
+	omp_set_num_threads(threads);
+}
+
 void
 cpu_each(struct cpu *c, int64_t n, void (*fn)(void *arg, int64_t i, int thread),
 	 void *arg)
 {
 	if (n == 1 || c->threads == 1) {
-		for (int64_t i = 0; i < n; i++)
-			fn(arg, i, 0);
+		alone(n, fn, arg);
 		return;
 	}
 #pragma omp parallel num_threads(c->threads)

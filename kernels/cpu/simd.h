@@ -190,15 +190,36 @@ vf_sqrt(vf x)
 #endif
 }
 
+/* exp(r) for |r| <= ln 2 / 2. */
+FORCE vf
+exp_poly(vf r)
+{
+	vf p = r * 1.3888889e-3f + 8.3333333e-3f;
+
+	p = p * r + 4.16666667e-2f;
+	p = p * r + 1.66666667e-1f;
+	p = p * r + 0.5f;
+	return p * r * r + r + 1.0f;
+}
+
 /*
  * exp(x), relative error under 2e-7: x = n ln 2 + r with |r| <= ln 2 / 2 in
- * two parts (Cody and Waite), a polynomial of degree 6 in r, n added to the
- * exponent.  Below -87.3 the result is 0 (no subnormals), above 88.7
- * infinity; NaN stays NaN.
+ * two parts (Cody and Waite), a polynomial of degree 6 in r, times 2^n.
+ * Where exp(x) is below the least normal number the result is that or 0;
+ * above 88.7 it is infinity; NaN stays NaN.
  */
 FORCE vf
 vf_exp(vf x)
 {
+#if defined(__AVX512F__)
+	__m512 y = _mm512_min_ps(_mm512_set1_ps(90), _mm512_max_ps(
+				 _mm512_set1_ps(-104), (__m512)x));
+	vf n = (vf)_mm512_roundscale_ps((__m512)((vf)y * 1.44269504f), 8);
+	vf r = (vf)y - n * 0.693359375f;
+
+	r -= n * -2.12194440e-4f;
+	return (vf)_mm512_scalef_ps((__m512)exp_poly(r), (__m512)n);
+#else
 	const float magic = 12582912.0f;	/* 1.5 * 2^23: rounds to int */
 	vf n = x * 1.44269504f + magic;
 	vi e = (vi)n;
@@ -207,15 +228,11 @@ vf_exp(vf x)
 	n -= magic;
 	r = x - n * 0.693359375f;
 	r -= n * -2.12194440e-4f;
-	p = r * 1.3888889e-3f + 8.3333333e-3f;
-	p = p * r + 4.16666667e-2f;
-	p = p * r + 1.66666667e-1f;
-	p = p * r + 0.5f;
-	p = p * r * r + r + 1.0f;
-	p = (vf)((vi)p + (e << 23));
+	p = (vf)((vi)exp_poly(r) + (e << 23));
 	p = vf_sel(x < -87.3f, vf_set(0), p);
 	p = vf_sel(x > 88.7f, vf_set(INFINITY), p);
 	return vf_sel(x != x, x, p);
+#endif
 }
 
 #endif
