@@ -18,7 +18,7 @@
 #include "corpus/shardcheck.h"
 
 struct options {
-	const char *tokenizer, *split, *window, *doc, *run;
+	const char *tokenizer, *split, *window, *doc, *run, *out;
 	int format, order, ids, targets, json, check, doc_mask;
 	int64_t seq_len, random, seed, step, rank, width, batch, repeat, eot;
 	double share, rate;
@@ -49,6 +49,16 @@ enum_of(const struct json *j, const char *key, const char *const *names,
 			     s.p) : 0;
 }
 
+/* A string, or NULL where it is null or absent. */
+static char *
+text_of(const struct json *root, const char *key)
+{
+	const struct json *j = json_get(root, key);
+
+	return j && j->type == JSON_STRING ? xmemdup0(j->str.p, j->str.n) :
+	       NULL;
+}
+
 static int
 run_data(struct options *o, const struct json *root, const char *path,
 	 struct err *e)
@@ -73,7 +83,7 @@ static int
 run_config(struct options *o, struct err *e)
 {
 	char *path = xmalloc(strlen(o->run) + 16);
-	struct span tok = {NULL, 0}, hash = {NULL, 0};
+	struct span hash = {NULL, 0};
 	struct json *root;
 	int r = -1;
 
@@ -93,10 +103,9 @@ run_config(struct options *o, struct err *e)
 	    json_get_bool(root, "doc_mask", &o->doc_mask, e) < 0 ||
 	    json_get_str(root, "data_hash", &hash, e) < 0)
 		goto out;
-	if (!o->tokenizer && json_get(root, "tokenizer") &&
-	    json_get(root, "tokenizer")->type == JSON_STRING) {
-		json_get_str(root, "tokenizer", &tok, e);
-		o->tokenizer = xmemdup0(tok.p, tok.n);
+	if (!o->tokenizer) {
+		o->tokenizer = text_of(root, "tokenizer");
+		o->split = text_of(root, "split");
 	}
 	if (hash.n == 16)
 		memcpy(o->data_hash, hash.p, 16);
@@ -340,10 +349,6 @@ consistent(struct options *o, const struct args *a)
 		args_usage(a, "--rank needs --step N");
 	if (!o->npaths && !o->run && isatty(STDIN_FILENO))
 		args_usage(a, "no FILE, and stdin is a terminal");
-	if (!o->tokenizer && !o->run && !o->ids && !o->targets && !o->json &&
-	    !o->check)
-		args_usage(a, "text needs --tokenizer FILE; --ids, --targets "
-			   "and --json do without");
 }
 
 static int
@@ -366,12 +371,12 @@ run(struct options *o, struct err *e)
 	T = o->seq_len ? (uint32_t)o->seq_len : shards_info(s)->seq_len;
 	if (T == 0 && !o->check && !o->doc)
 		err_set(e, "the shards name no window length: --seq-len must");
-	if (e->set || !(w.out = output_open(NULL, e)))
+	if (e->set || !(w.out = output_open(o->out, e)))
 		return -1;
 	look_init(&w.look, s, v, T ? T : 1);
 	w.look.T = T ? T : 1;
 	w.look.doc_mask = o->doc_mask;
-	w.look.wide = isatty(STDOUT_FILENO);
+	w.look.wide = !o->out && isatty(STDOUT_FILENO);
 	look_head(&w.look, w.form, &w.buf);
 	r = o->check ? check(o, &w, e) : o->doc ? show_doc(o, &w, e) :
 	    o->has_step ? show_step(o, &w, e) : show_windows(o, &w, e);
@@ -426,6 +431,8 @@ main(int argc, char **argv)
 		{"doc-mask", 0, ARG_BOOL, &o.doc_mask, NULL,
 		 "a target in another document does not count", 0, 0, NULL,
 		 NULL},
+		{"output", 'o', ARG_STR, &o.out, "FILE",
+		 "write there instead of stdout", 0, 0, NULL, NULL},
 		{"seed", 0, ARG_INT, &o.seed, "N",
 		 "for --random, and the order of --check", 0, 9e15, NULL, NULL},
 		{NULL, 0, ARG_SECTION, NULL, NULL, "shards", 0, 0, NULL, NULL},
@@ -433,8 +440,8 @@ main(int argc, char **argv)
 		 "format of shards without a magic number", 0, 0,
 		 shard_format_names, NULL},
 		{"seq-len", 0, ARG_INT, &o.seq_len, "N",
-		 "tokens a window; 0: as the shards say", 0, 16777216, NULL,
-		 NULL},
+		 "tokens a window; 0: as the shards say", 0, 1073741824,
+		 NULL, NULL},
 		{"id-bytes", 0, ARG_INT, &o.width, "N",
 		 "2 or 4 bytes an id in raw files; 0: by index or vocabulary",
 		 0, 4, NULL, NULL},

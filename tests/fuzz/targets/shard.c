@@ -7,8 +7,7 @@
 
 #include "base/mem.h"
 #include "record/shard.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+#include "tests/fuzz/target.h"
 
 /* 2 MiB at most are walked, so that no input takes long. */
 static void
