@@ -40,7 +40,9 @@ static int
 certain(const uint8_t *b)
 {
 	if (b[0] == 0xc2 || b[0] == 0xc3)
-		return b[1] != 0xab && b[1] != 0xbb;	/* Ã before « » */
+		/* "MANHÃ" before « » ' " ... is Portuguese in capitals. */
+		return b[1] != 0xab && b[1] != 0xbb && b[1] != 0x85 &&
+		       (b[1] < 0x91 || b[1] > 0x94);
 	return b[0] == 0xe2 && (b[1] == 0x80 || b[1] == 0x82);
 }
 
