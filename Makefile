@@ -34,9 +34,10 @@ endif
 OPT ?= -O3
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 CPPFLAGS += -D_GNU_SOURCE -DASSAY_VERSION='"$(VERSION)"' -Icommon -I.
-CFLAGS += -std=gnu11 $(OPT) -g $(WARN) -fopenmp -pthread $(SANFLAGS)
+OMP ?= -fopenmp
+CFLAGS += -std=gnu11 $(OPT) -g $(WARN) $(OMP) -pthread $(SANFLAGS)
 CXXFLAGS += -std=c++17 $(OPT) -g -Wall -Wextra -pthread $(SANFLAGS)
-LDFLAGS += -fopenmp -pthread $(SANFLAGS) -Wl,--as-needed
+LDFLAGS += $(OMP) -pthread $(SANFLAGS) -Wl,--as-needed
 LIBS := -lzstd -lz -lsimdjson -lpcre2-8 -lutf8proc -lstdc++ -lm
 
 PROGS := $(patsubst cmd/%.c,$(BIN)/%,$(wildcard cmd/*.c))
