@@ -37,7 +37,7 @@ token_bytes(const struct vocab *v, int32_t id)
 	uint64_t n = 0;
 	size_t i;
 
-	if ((uint32_t)id >= v->n || v->flags[id] & VOCAB_SPECIAL)
+	if ((uint32_t)id >= v->n || !v->token[id].p || v->flags[id] & VOCAB_SPECIAL)
 		return 0;
 	for (i = 0; i < v->token[id].n; i++)
 		if (v->kind == VOCAB_SENTENCEPIECE && v->token[id].n - i > 2 &&
@@ -133,6 +133,23 @@ stop_sampling(void *ctx)
 	return interrupt_pending() != 0;
 }
 
+/* A model may have more ids than its tokenizer: those have no text. */
+static int
+decode_known(const struct vocab *v, const uint32_t *ids, size_t n,
+	     struct buf *text, struct err *e)
+{
+	uint32_t *known = xmalloc((n + 1) * sizeof *known);
+	size_t i, k = 0;
+	int rc;
+
+	for (i = 0; i < n; i++)
+		if (ids[i] < v->n && v->token[ids[i]].p)
+			known[k++] = ids[i];
+	rc = vocab_decode(v, known, k, 1, text, e);
+	free(known);
+	return rc;
+}
+
 static int
 log_sample(struct job *j, const struct prompt *p, const uint32_t *ids,
 	   size_t n, struct err *e)
@@ -141,7 +158,7 @@ log_sample(struct job *j, const struct prompt *p, const uint32_t *ids,
 	size_t i;
 	int rc;
 
-	if (vocab_decode(j->vocab, ids, n, 1, &text, e) < 0) {
+	if (decode_known(j->vocab, ids, n, &text, e) < 0) {
 		buf_clear(&text);
 		return -1;
 	}

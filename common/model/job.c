@@ -120,7 +120,7 @@ check_first_loss(const struct job *j, const struct step *s)
 	double want = log((double)j->c.vocab);
 
 	if (s->b->step || j->o.init_from || j->o.embed_scale != 1 ||
-	    j->o.init_std != 0.02 || fabs(s->loss - want) <= 0.5)
+	    j->o.init_std != 0.02 || !(fabs(s->loss - want) > 0.5))
 		return;
 	progress_erase();
 	warn("first loss is %.3f, ln(vocabulary) is %.3f: something is wrong"
@@ -194,7 +194,6 @@ save(struct job *j, struct err *e)
 	buf_printf(&path, "step-%08" PRIu64, j->at.step);
 	trainlog_event(j->log, "checkpoint", j->at.step);
 	trainlog_str(j->log, "path", buf_span(&path));
-	trainlog_int(j->log, "bytes", state_bytes(&src));
 	trainlog_real(j->log, "save_s", clock_s() - start);
 	rc = trainlog_end(j->log, e);
 	if (rc == 0)

@@ -402,11 +402,11 @@ llama_flat_load(const struct llama *m, const struct st *s, const char *prefix,
 
 static void
 fill_normal(float *x, size_t n, uint64_t seed, uint64_t stream, uint64_t at,
-	    double std)
+	    double std, int threads)
 {
 	size_t i;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads)
 	for (i = 0; i < n; i++)
 		x[i] = (float)(std * rng_normal(seed, stream, at + i));
 }
@@ -443,7 +443,8 @@ llama_flat_init(const struct llama *m, uint64_t seed, double std,
 				fill_ones(x, n);
 			else
 				fill_normal(x, n, seed, RNG_INIT |
-					    (uint64_t)(i + 1) << 32, at, s);
+					    (uint64_t)(i + 1) << 32, at, s,
+					    k->threads);
 			k->upload(k, dst + at, x, n * sizeof *x);
 			k->sync(k);
 		}
