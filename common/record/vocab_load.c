@@ -1,342 +1,17 @@
 /*
- * vocab_load.c - tokenizer.json in
+ * vocab_load.c - tokenizer.json in: vocabulary, added tokens, merges
  *
  * The file is a pipeline: normalizer, pre_tokenizer, model, post_processor,
  * decoder.  Each part is read by one function that accepts what corpus/bpe.h
  * does and refuses everything else by name; a key that we do not know is
- * refused too, since it may change the ids.
+ * refused too, since it may change the ids.  What is not the model itself is
+ * read by vocab_pipe.c.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
-#include "record/vocab_priv.h"
-
-#define U2581 "\xe2\x96\x81"
-
-struct load {
-	const char *path;
-	struct vocab *v;
-	struct err *e;
-	const struct json *root, *model, *vocab;
-	struct span *name;	/* [v->n] as in the file */
-	struct name_table names;
-	int byte_level, metaspace, sp_replace;
-};
-
-static int fail(struct load *l, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static int
-fail(struct load *l, const char *fmt, ...)
-{
-	char what[800];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	return err_set(l->e, "%s: %s", l->path, what);
-}
-
-static int
-is_null(const struct json *j)
-{
-	return !j || j->type == JSON_NULL;
-}
-
-static int
-is_str(const struct json *j, const char *s)
-{
-	return j && j->type == JSON_STRING && span_eq(j->str, span_str(s));
-}
-
-/* A boolean member: absent or null is `none`. */
-static int
-flag(struct load *l, const struct json *j, const char *key, int none)
-{
-	const struct json *k = json_get(j, key);
-
-	if (is_null(k))
-		return none;
-	if (k->type != JSON_TRUE && k->type != JSON_FALSE)
-		fail(l, "%s: not true or false", key);
-	return k->type == JSON_TRUE;
-}
-
-/* Refuse members of an object that are not in a NULL-terminated list. */
-static int
-only(struct load *l, const struct json *j, const char *where,
-     const char *const *keys)
-{
-	if (j->type != JSON_OBJECT)
-		return fail(l, "%s: not an object", where);
-	for (size_t i = 0; i < j->n; i++) {
-		size_t k = 0;
-
-		while (keys[k] && !span_eq(j->kids[i].key, span_str(keys[k])))
-			k++;
-		if (!keys[k])
-			return fail(l, "%s: '%.*s' is not done", where,
-				    (int)j->kids[i].key.n, j->kids[i].key.p);
-	}
-	return 0;
-}
-
-/* The type of a part, "" where there is none. */
-static struct span
-type_of(const struct json *j)
-{
-	const struct json *t = json_get(j, "type");
-
-	return t && t->type == JSON_STRING ? t->str : (struct span){"", 0};
-}
-
-static int
-is_type(const struct json *j, const char *name)
-{
-	return span_eq(type_of(j), span_str(name));
-}
-
-static int
-not_done(struct load *l, const char *part, const struct json *j)
-{
-	struct span t = type_of(j);
-
-	return fail(l, "%s '%.*s' is not done", part, (int)t.n, t.p);
-}
-
-/* --- normalizer --- */
-
-static int
-normalizer(struct load *l, const struct json *j)
-{
-	struct vocab *v = l->v;
-
-	if (is_null(j))
-		return 0;
-	if (is_type(j, "Sequence")) {
-		const struct json *s = json_get(j, "normalizers");
-
-		if (!s || s->type != JSON_ARRAY)
-			return fail(l, "normalizer: Sequence without an array");
-		for (size_t i = 0; i < s->n; i++)
-			if (normalizer(l, &s->kids[i]) < 0)
-				return -1;
-		return 0;
-	}
-	if (is_type(j, "NFC")) {
-		if (l->sp_replace || v->sp_prepend)
-			return fail(l, "normalizer: NFC behind Prepend or "
-				    "Replace is not done");
-		v->nfc = 1;
-		return 0;
-	}
-	if (is_type(j, "Prepend")) {
-		if (!is_str(json_get(j, "prepend"), U2581) || l->sp_replace ||
-		    v->sp_prepend)
-			return fail(l, "normalizer: Prepend of something else "
-				    "than U+2581, or not first, is not done");
-		v->sp_prepend = VOCAB_PREPEND_EACH;
-		return 0;
-	}
-	if (is_type(j, "Replace")) {
-		if (!is_str(json_get(j, "pattern.String"), " ") ||
-		    !is_str(json_get(j, "content"), U2581))
-			return fail(l, "normalizer: Replace of something else "
-				    "than a space by U+2581 is not done");
-		l->sp_replace = 1;
-		return 0;
-	}
-	return not_done(l, "normalizer", j);
-}
-
-/* --- pre_tokenizer --- */
-
-static int
-behavior_of(struct load *l, const struct json *j)
-{
-	static const char *const name[] = {"Isolated", "Removed",
-		"MergedWithPrevious", "MergedWithNext", "Contiguous"};
-	const struct json *b = json_get(j, "behavior");
-	int invert = flag(l, j, "invert", 0) ? SPLIT_INVERT : 0;
-
-	for (int i = 0; i < 5; i++)
-		if (is_str(b, name[i])) {
-			if (i == SPLIT_REMOVED)
-				break;
-			return i | invert;
-		}
-	return fail(l, "pre_tokenizer: Split behavior '%.*s' is not done",
-		    b ? (int)b->str.n : 0, b ? b->str.p : "");
-}
-
-/* A literal string as a regular expression. */
-static void
-quote(struct span s, struct buf *b)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		if (c < 0x80 && c > ' ' && !(c >= '0' && c <= '9') &&
-		    !((c | 32) >= 'a' && (c | 32) <= 'z'))
-			buf_putc(b, '\\');
-		buf_putc(b, s.p[i]);
-	}
-}
-
-static int
-looks_like_regex(struct span s)
-{
-	static const char *const sign[] = {"\\p", "\\s", "\\S", "(?", "[^",
-		"\\d", "\\w", "]+", "|"};
-
-	for (size_t i = 0; i < sizeof(sign) / sizeof(sign[0]); i++)
-		if (s.n > strlen(sign[i]) &&
-		    memmem(s.p, s.n, sign[i], strlen(sign[i])))
-			return 1;
-	return 0;
-}
-
-static int
-pre_split(struct load *l, const struct json *j)
-{
-	const struct json *re = json_get(j, "pattern.Regex");
-	const struct json *str = json_get(j, "pattern.String");
-	int behavior = behavior_of(l, j);
-	struct buf b = {0};
-
-	if (behavior < 0)
-		return -1;
-	if (re && re->type == JSON_STRING) {
-		if (memchr(re->str.p, 0, re->str.n))
-			return fail(l, "pre_tokenizer: Split has a NUL");
-		vocab_add_split(l->v, re->str, behavior);
-		return 0;
-	}
-	if (!str || str->type != JSON_STRING || str->str.n == 0)
-		return fail(l, "pre_tokenizer: Split without a pattern");
-	/* in a normalized SentencePiece text there is no space left */
-	if (l->sp_replace && span_eq(str->str, span_str(" ")))
-		return 0;
-	if (looks_like_regex(str->str) || memchr(str->str.p, 0, str->str.n))
-		return fail(l, "pre_tokenizer: Split has the String '%.*s', "
-			    "which looks like a regular expression and would "
-			    "be taken literally: write {\"Regex\": ...}",
-			    (int)str->str.n, str->str.p);
-	quote(str->str, &b);
-	vocab_add_split(l->v, buf_span(&b), behavior);
-	buf_clear(&b);
-	return 0;
-}
-
-static int
-pre_metaspace(struct load *l, const struct json *j, int alone)
-{
-	const struct json *scheme = json_get(j, "prepend_scheme");
-	struct vocab *v = l->v;
-	int prefix = flag(l, j, "add_prefix_space", 1);
-
-	if (!is_str(json_get(j, "replacement"), U2581))
-		return fail(l, "pre_tokenizer: Metaspace with a replacement "
-			    "other than U+2581 is not done");
-	if (!alone || v->sp_prepend)
-		return fail(l, "pre_tokenizer: Metaspace beside other parts "
-			    "is not done");
-	if (is_null(scheme))
-		v->sp_prepend = prefix ? VOCAB_PREPEND_ALWAYS :
-			VOCAB_PREPEND_NEVER;
-	else if (is_str(scheme, "always"))
-		v->sp_prepend = VOCAB_PREPEND_ALWAYS;
-	else if (is_str(scheme, "first"))
-		v->sp_prepend = VOCAB_PREPEND_FIRST;
-	else if (!is_str(scheme, "never"))
-		return fail(l, "pre_tokenizer: prepend_scheme '%.*s' is not "
-			    "done", (int)scheme->str.n, scheme->str.p);
-	v->sp_split = flag(l, j, "split", 1);
-	l->metaspace = l->sp_replace = 1;
-	return 0;
-}
-
-static int
-pre_byte_level(struct load *l, const struct json *j, int alone)
-{
-	struct vocab *v = l->v;
-
-	l->byte_level = 1;
-	v->add_prefix_space = flag(l, j, "add_prefix_space", 1);
-	if (v->add_prefix_space && !alone)
-		return fail(l, "pre_tokenizer: ByteLevel with "
-			    "add_prefix_space behind other parts is not done");
-	if (flag(l, j, "use_regex", 1))
-		vocab_add_split(v, span_str("gpt2"), SPLIT_ISOLATED);
-	return 0;
-}
-
-static int
-pre_one(struct load *l, const struct json *j, int alone)
-{
-	if (l->byte_level)
-		return fail(l, "pre_tokenizer: ByteLevel before other parts "
-			    "is not done");
-	if (is_type(j, "Split"))
-		return pre_split(l, j);
-	if (is_type(j, "Digits")) {
-		vocab_add_split(l->v, span_str("\\p{N}"),
-				flag(l, j, "individual_digits", 0) ?
-				SPLIT_ISOLATED : SPLIT_CONTIGUOUS);
-		return 0;
-	}
-	if (is_type(j, "ByteLevel"))
-		return pre_byte_level(l, j, alone);
-	if (is_type(j, "Metaspace"))
-		return pre_metaspace(l, j, alone);
-	return not_done(l, "pre_tokenizer", j);
-}
-
-static int
-pre_tokenizer(struct load *l, const struct json *j)
-{
-	const struct json *s;
-
-	if (is_null(j))
-		return 0;
-	if (!is_type(j, "Sequence"))
-		return pre_one(l, j, 1);
-	s = json_get(j, "pretokenizers");
-	if (!s || s->type != JSON_ARRAY)
-		return fail(l, "pre_tokenizer: Sequence without an array");
-	for (size_t i = 0; i < s->n; i++)
-		if (pre_one(l, &s->kids[i], s->n == 1) < 0)
-			return -1;
-	return 0;
-}
-
-/* --- decoder: only the ones that undo what is done above --- */
-
-static int
-decoder(struct load *l, const struct json *j)
-{
-	static const char *const ok[] = {"ByteLevel", "ByteFallback", "Fuse",
-		"Metaspace", "Replace", "Strip"};
-	const struct json *s;
-
-	if (is_null(j))
-		return 0;
-	if (is_type(j, "Sequence")) {
-		s = json_get(j, "decoders");
-		for (size_t i = 0; s && i < s->n; i++)
-			if (decoder(l, &s->kids[i]) < 0)
-				return -1;
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(ok) / sizeof(ok[0]); i++)
-		if (is_type(j, ok[i]))
-			return 0;
-	return not_done(l, "decoder", j);
-}
+#include "record/vocab_load.h"
 
 /* --- model --- */
 
@@ -351,27 +26,27 @@ check_model(struct load *l)
 	const struct json *m = l->model, *d;
 
 	if (!m || m->type != JSON_OBJECT)
-		return fail(l, "model: missing");
+		return load_fail(l, "model: missing");
 	if (json_get(m, "type") && !is_type(m, "BPE"))
-		return not_done(l, "model", m);
-	if (only(l, m, "model", keys) < 0)
+		return load_not_done(l, "model", m);
+	if (load_only(l, m, "model", keys) < 0)
 		return -1;
 	d = json_get(m, "dropout");
 	if (!is_null(d) && !(d->type == JSON_NUMBER && d->num == 0))
-		return fail(l, "model: dropout is not done");
+		return load_fail(l, "model: dropout is not done");
 	for (int i = 0; i < 2; i++) {
 		d = json_get(m, affix[i]);
 		if (!is_null(d) && !(d->type == JSON_STRING && d->str.n == 0))
-			return fail(l, "model: %s is not done", affix[i]);
+			return load_fail(l, "model: %s is not done", affix[i]);
 	}
-	l->v->fuse_unk = flag(l, m, "fuse_unk", 0);
-	l->v->byte_fallback = flag(l, m, "byte_fallback", 0);
-	l->v->ignore_merges = flag(l, m, "ignore_merges", 0);
+	l->v->fuse_unk = load_flag(l, m, "fuse_unk", 0);
+	l->v->byte_fallback = load_flag(l, m, "byte_fallback", 0);
+	l->v->ignore_merges = load_flag(l, m, "ignore_merges", 0);
 	l->vocab = json_get(m, "vocab");
 	if (!l->vocab || l->vocab->type != JSON_OBJECT || l->vocab->n == 0)
-		return fail(l, "model: vocab missing, empty or no object");
+		return load_fail(l, "model: vocab missing, empty or no object");
 	if (l->vocab->n > 1 << 26)
-		return fail(l, "model: vocab: too many tokens");
+		return load_fail(l, "model: vocab: too many tokens");
 	return l->e->set ? -1 : 0;
 }
 
@@ -388,7 +63,7 @@ read_names(struct load *l)
 
 		if (t->type != JSON_NUMBER || !t->is_int || t->i < 0 ||
 		    t->i > (int64_t)(4 * room + 65536))
-			return fail(l, "model: vocab: token '%.*s': its id is "
+			return load_fail(l, "model: vocab: token '%.*s': its id is "
 				    "not a number from 0 to %zu", (int)t->key.n,
 				    t->key.p, 4 * room + 65536);
 		max = t->i > max ? t->i : max;
@@ -403,7 +78,7 @@ read_names(struct load *l)
 		const struct json *t = &l->vocab->kids[i];
 
 		if (l->name[t->i].p)
-			return fail(l, "model: vocab: '%.*s' and '%.*s' have "
+			return load_fail(l, "model: vocab: '%.*s' and '%.*s' have "
 				    "the same id %lld", (int)l->name[t->i].n,
 				    l->name[t->i].p, (int)t->key.n, t->key.p,
 				    (long long)t->i);
@@ -428,31 +103,31 @@ read_added_one(struct load *l, const struct json *t, int64_t *next)
 	struct vocab_special s = {{NULL, 0}, 0, 0, 0};
 	int64_t have;
 
-	if (only(l, t, "added_tokens", keys) < 0)
+	if (load_only(l, t, "added_tokens", keys) < 0)
 		return -1;
 	if (!c || c->type != JSON_STRING || c->str.n == 0 || !id ||
 	    id->type != JSON_NUMBER || !id->is_int)
-		return fail(l, "added_tokens: a token without content or id");
+		return load_fail(l, "added_tokens: a token without content or id");
 	have = names_find(&l->names, c->str);
 	if (have < 0)
 		have = *next;
 	if (have != id->i)
-		return fail(l, "added_tokens: '%.*s' has id %lld, tokenizers "
+		return load_fail(l, "added_tokens: '%.*s' has id %lld, tokenizers "
 			    "gives it %lld: list added tokens ascending right "
 			    "behind a vocabulary without holes",
 			    (int)c->str.n, c->str.p, (long long)id->i,
 			    (long long)have);
 	s.id = (uint32_t)have;
-	s.special = flag(l, t, "special", 0);
-	s.normalized = flag(l, t, "normalized", !s.special);
-	if (!s.special && (flag(l, t, "lstrip", 0) || flag(l, t, "rstrip", 0) ||
-			   flag(l, t, "single_word", 0)))
-		return fail(l, "added_tokens: '%.*s': lstrip, rstrip and "
+	s.special = load_flag(l, t, "special", 0);
+	s.normalized = load_flag(l, t, "normalized", !s.special);
+	if (!s.special && (load_flag(l, t, "lstrip", 0) || load_flag(l, t, "rstrip", 0) ||
+			   load_flag(l, t, "single_word", 0)))
+		return load_fail(l, "added_tokens: '%.*s': lstrip, rstrip and "
 			    "single_word of a token that is not special are "
 			    "not done", (int)c->str.n, c->str.p);
 	if (s.id < v->n && l->name[s.id].p &&
 	    !span_eq(l->name[s.id], c->str))
-		return fail(l, "added_tokens: '%.*s' and '%.*s' have the same "
+		return load_fail(l, "added_tokens: '%.*s' and '%.*s' have the same "
 			    "id %u", (int)c->str.n, c->str.p,
 			    (int)l->name[s.id].n, l->name[s.id].p, s.id);
 	if (s.id >= v->n)
@@ -488,7 +163,7 @@ read_added(struct load *l)
 	if (is_null(a))
 		return 0;
 	if (a->type != JSON_ARRAY)
-		return fail(l, "added_tokens: not an array");
+		return load_fail(l, "added_tokens: not an array");
 	for (size_t i = 0; i < a->n; i++)
 		if (read_added_one(l, &a->kids[i], &next) < 0)
 			return -1;
@@ -598,7 +273,7 @@ set_tokens(struct load *l)
 	/* C0, C1 and F5 to FF stand in no UTF-8 text */
 	for (unsigned b = 0; b < 0xf5; b++)
 		if (!seen[b] && b != 0xc0 && b != 0xc1)
-			return fail(l, "model: vocab: no token for the byte "
+			return load_fail(l, "model: vocab: no token for the byte "
 				    "0x%02x: text would be lost", b);
 	return 0;
 }
@@ -634,7 +309,7 @@ read_merges(struct load *l)
 	struct buf b = {0};
 
 	if (!m || m->type != JSON_ARRAY)
-		return fail(l, "model: merges missing or no array");
+		return load_fail(l, "model: merges missing or no array");
 	v->merge = xcalloc(m->n + 1, sizeof(*v->merge));
 	v->nmerges = m->n;
 	for (size_t i = 0; i < m->n; i++) {
@@ -642,7 +317,7 @@ read_merges(struct load *l)
 		int64_t id[3];
 
 		if (merge_parts(&m->kids[i], part) < 0) {
-			fail(l, "model: merge %zu: neither \"a b\" nor "
+			load_fail(l, "model: merge %zu: neither \"a b\" nor "
 			     "[\"a\", \"b\"]", i);
 			break;
 		}
@@ -654,7 +329,7 @@ read_merges(struct load *l)
 		id[2] = names_find(&l->names, buf_span(&b));
 		for (int k = 0; k < 3; k++) {
 			if (id[k] < 0) {
-				fail(l, "model: merge %zu: '%.*s' + '%.*s': "
+				load_fail(l, "model: merge %zu: '%.*s' + '%.*s': "
 				     "the %s is not in the vocabulary", i,
 				     (int)part[0].n, part[0].p, (int)part[1].n,
 				     part[1].p, k == 0 ? "left part" : k == 1 ?
@@ -670,92 +345,6 @@ read_merges(struct load *l)
 	return l->e->set ? -1 : 0;
 }
 
-/* --- BOS and EOS --- */
-
-static void
-template(struct load *l, const struct json *j)
-{
-	const struct json *s = json_get(j, "single");
-	int64_t id[2] = {-1, -1};
-	int count[2] = {0, 0}, behind = 0;
-
-	for (size_t i = 0; s && s->type == JSON_ARRAY && i < s->n; i++) {
-		const struct json *t = json_get(&s->kids[i], "SpecialToken.id");
-
-		if (json_get(&s->kids[i], "Sequence")) {
-			behind = 1;
-		} else if (t && t->type == JSON_STRING) {
-			id[behind] = names_find(&l->names, t->str);
-			count[behind]++;
-		}
-	}
-	if (count[0] == 1)
-		l->v->bos = id[0];
-	if (count[1] == 1)
-		l->v->eos = id[1];
-}
-
-static int
-post_processor(struct load *l, const struct json *j)
-{
-	const struct json *s;
-
-	if (is_null(j) || is_type(j, "ByteLevel"))
-		return 0;
-	if (is_type(j, "Sequence")) {
-		s = json_get(j, "processors");
-		for (size_t i = 0; s && i < s->n; i++)
-			if (post_processor(l, &s->kids[i]) < 0)
-				return -1;
-		return 0;
-	}
-	if (!is_type(j, "TemplateProcessing"))
-		return not_done(l, "post_processor", j);
-	template(l, j);
-	return 0;
-}
-
-static int64_t
-config_token(struct load *l, const struct json *c, const char *key)
-{
-	const struct json *t = json_get(c, key);
-
-	if (t && t->type == JSON_OBJECT)
-		t = json_get(t, "content");
-	return t && t->type == JSON_STRING ? names_find(&l->names, t->str) : -1;
-}
-
-/* tokenizer_config.json beside the file, where there is one. */
-static int
-read_config(struct load *l)
-{
-	const char *slash = strrchr(l->path, '/');
-	struct buf b = {0};
-	struct json *c;
-	FILE *f;
-
-	buf_put(&b, l->path, slash ? (size_t)(slash + 1 - l->path) : 0);
-	buf_puts(&b, "tokenizer_config.json");
-	buf_putc(&b, 0);
-	f = fopen(b.p, "rb");
-	if (!f) {
-		buf_clear(&b);
-		return 0;
-	}
-	fclose(f);
-	c = json_load(b.p, l->e);
-	buf_clear(&b);
-	if (!c)
-		return -1;
-	if (l->v->bos < 0)
-		l->v->bos = config_token(l, c, "bos_token");
-	if (l->v->eos < 0)
-		l->v->eos = config_token(l, c, "eos_token");
-	l->v->pad = config_token(l, c, "pad_token");
-	json_free(c);
-	return 0;
-}
-
 static int
 read_unk(struct load *l)
 {
@@ -764,33 +353,11 @@ read_unk(struct load *l)
 	if (is_null(u) || (u->type == JSON_STRING && u->str.n == 0))
 		return 0;
 	if (u->type != JSON_STRING)
-		return fail(l, "model: unk_token: not a string");
+		return load_fail(l, "model: unk_token: not a string");
 	l->v->unk = names_find(&l->names, u->str);
 	if (l->v->unk < 0)
-		return fail(l, "model: unk_token '%.*s' is not in the "
+		return load_fail(l, "model: unk_token '%.*s' is not in the "
 			    "vocabulary", (int)u->str.n, u->str.p);
-	return 0;
-}
-
-static int
-set_kind(struct load *l)
-{
-	struct vocab *v = l->v;
-	int sp = l->sp_replace || v->sp_prepend || l->metaspace;
-
-	if (l->byte_level && (sp || v->byte_fallback))
-		return fail(l, "both byte level and SentencePiece");
-	if (!l->byte_level && !sp && !v->byte_fallback)
-		return fail(l, "neither a ByteLevel pre_tokenizer nor "
-			    "SentencePiece (byte_fallback, Metaspace, Prepend "
-			    "or Replace): other ways are not done");
-	v->kind = l->byte_level ? VOCAB_BYTE_LEVEL : VOCAB_SENTENCEPIECE;
-	if (v->kind == VOCAB_SENTENCEPIECE && !l->sp_replace)
-		return fail(l, "SentencePiece without a Replace of the space "
-			    "by U+2581 is not done");
-	if (v->kind == VOCAB_SENTENCEPIECE && (v->nfc || v->nsplit))
-		return fail(l, "SentencePiece with %s is not done", v->nfc ?
-			    "the normalizer NFC" : "a Split");
 	return 0;
 }
 
@@ -802,23 +369,23 @@ load(struct load *l)
 		"post_processor", "decoder", "model", NULL};
 	const struct json *r = l->root, *ver = json_get(r, "version");
 
-	if (only(l, r, "tokenizer.json", keys) < 0)
+	if (load_only(l, r, "tokenizer.json", keys) < 0)
 		return -1;
 	if (!is_null(ver) && !is_str(ver, "1.0"))
-		return fail(l, "version is not \"1.0\"");
+		return load_fail(l, "version is not \"1.0\"");
 	if (!is_null(json_get(r, "truncation")))
-		return fail(l, "truncation is not done: set it to null");
+		return load_fail(l, "truncation is not done: set it to null");
 	if (!is_null(json_get(r, "padding")))
-		return fail(l, "padding is not done: set it to null");
+		return load_fail(l, "padding is not done: set it to null");
 	l->model = json_get(r, "model");
 	if (check_model(l) < 0 ||
-	    normalizer(l, json_get(r, "normalizer")) < 0 ||
-	    pre_tokenizer(l, json_get(r, "pre_tokenizer")) < 0 ||
-	    decoder(l, json_get(r, "decoder")) < 0 || set_kind(l) < 0 ||
+	    load_normalizer(l, json_get(r, "normalizer")) < 0 ||
+	    load_pre_tokenizer(l, json_get(r, "pre_tokenizer")) < 0 ||
+	    load_decoder(l, json_get(r, "decoder")) < 0 || load_set_kind(l) < 0 ||
 	    read_names(l) < 0 || read_added(l) < 0 || read_unk(l) < 0 ||
 	    read_merges(l) < 0 || set_tokens(l) < 0 ||
-	    post_processor(l, json_get(r, "post_processor")) < 0 ||
-	    read_config(l) < 0)
+	    load_post_processor(l, json_get(r, "post_processor")) < 0 ||
+	    load_config(l) < 0)
 		return -1;
 	return l->e->set ? -1 : 0;
 }
