@@ -306,28 +306,45 @@ vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 	return v;
 }
 
+static struct vocab *
+parse(const char *p, size_t n, const char *where, const char *split,
+      int from_file, struct err *e)
+{
+	size_t i = 0;
+
+	while (i < n && p[i] && strchr(" \t\r\n", p[i]))
+		i++;
+	if (i == n) {
+		err_set(e, "%s: empty: no tokenizer", where);
+		return NULL;
+	}
+	if (p[i] != '{')
+		return vocab_from_tiktoken(p, n, where, split, e);
+	if (split) {
+		err_set(e, "%s: a tokenizer.json says itself how it splits: "
+			"leave the split '%s' out", where, split);
+		return NULL;
+	}
+	return vocab_from_json(p, n, where, from_file, e);
+}
+
+struct vocab *
+vocab_parse(const char *p, size_t n, const char *where, const char *split,
+	    struct err *e)
+{
+	return parse(p, n, where, split, 0, e);
+}
+
 struct vocab *
 vocab_load(const char *path, const char *split, struct err *e)
 {
 	struct vocab *v;
-	size_t n, i = 0;
+	size_t n;
 	char *p;
 
 	if (input_slurp(path, &p, &n, e) < 0)
 		return NULL;
-	while (i < n && strchr(" \t\r\n", p[i]) && p[i])
-		i++;
-	if (i == n) {
-		err_set(e, "%s: empty: no tokenizer", path);
-		v = NULL;
-	} else if (p[i] == '{') {
-		if (split)
-			err_set(e, "%s: a tokenizer.json says itself how it "
-				"splits: leave the split '%s' out", path, split);
-		v = split ? NULL : vocab_from_json(p, n, path, e);
-	} else {
-		v = vocab_from_tiktoken(p, n, path, split, e);
-	}
+	v = parse(p, n, path, split, 1, e);
 	free(p);
 	return v;
 }

@@ -85,6 +85,11 @@ enum { VOCAB_SPECIAL = 1, VOCAB_BYTE = 2 };
 struct vocab *vocab_load(const char *path, const char *split, struct err *e);
 void vocab_free(struct vocab *v);
 
+/* The same from memory, unpacked; `where` stands in messages.  Nothing beside
+ * it is read. */
+struct vocab *vocab_parse(const char *p, size_t n, const char *where,
+			  const char *split, struct err *e);
+
 /*
  * For tok-train: a byte-level vocabulary from merges (left, right ids with
  * bytes in GPT-2 order at 0..255) and special tokens, which come last.

@@ -63,8 +63,8 @@ read_names(struct load *l)
 
 		if (t->type != JSON_NUMBER || !t->is_int || t->i < 0 ||
 		    t->i > (int64_t)(4 * room + 65536))
-			return load_fail(l, "model: vocab: token '%.*s': its id is "
-				    "not a number from 0 to %zu", (int)t->key.n,
+			return load_fail(l, "model: vocab: token '%.*s': its "
+					 "id is not a number from 0 to %zu", (int)t->key.n,
 				    t->key.p, 4 * room + 65536);
 		max = t->i > max ? t->i : max;
 	}
@@ -78,8 +78,8 @@ read_names(struct load *l)
 		const struct json *t = &l->vocab->kids[i];
 
 		if (l->name[t->i].p)
-			return load_fail(l, "model: vocab: '%.*s' and '%.*s' have "
-				    "the same id %lld", (int)l->name[t->i].n,
+			return load_fail(l, "model: vocab: '%.*s' and '%.*s' "
+					 "have the same id %lld", (int)l->name[t->i].n,
 				    l->name[t->i].p, (int)t->key.n, t->key.p,
 				    (long long)t->i);
 		l->name[t->i] = vocab_keep(l->v, t->key.p, t->key.n);
@@ -107,14 +107,16 @@ read_added_one(struct load *l, const struct json *t, int64_t *next)
 		return -1;
 	if (!c || c->type != JSON_STRING || c->str.n == 0 || !id ||
 	    id->type != JSON_NUMBER || !id->is_int)
-		return load_fail(l, "added_tokens: a token without content or id");
+		return load_fail(l, "added_tokens: a token without content or "
+				 "id");
 	have = names_find(&l->names, c->str);
 	if (have < 0)
 		have = *next;
 	if (have != id->i)
-		return load_fail(l, "added_tokens: '%.*s' has id %lld, tokenizers "
-			    "gives it %lld: list added tokens ascending right "
-			    "behind a vocabulary without holes",
+		return load_fail(l, "added_tokens: '%.*s' has id %lld, "
+				 "tokenizers gives it %lld: list added tokens "
+				 "ascending right behind a vocabulary without "
+				 "holes",
 			    (int)c->str.n, c->str.p, (long long)id->i,
 			    (long long)have);
 	s.id = (uint32_t)have;
@@ -123,12 +125,12 @@ read_added_one(struct load *l, const struct json *t, int64_t *next)
 	if (!s.special && (load_flag(l, t, "lstrip", 0) || load_flag(l, t, "rstrip", 0) ||
 			   load_flag(l, t, "single_word", 0)))
 		return load_fail(l, "added_tokens: '%.*s': lstrip, rstrip and "
-			    "single_word of a token that is not special are "
-			    "not done", (int)c->str.n, c->str.p);
+				 "single_word of a token that is not special "
+				 "are not done", (int)c->str.n, c->str.p);
 	if (s.id < v->n && l->name[s.id].p &&
 	    !span_eq(l->name[s.id], c->str))
-		return load_fail(l, "added_tokens: '%.*s' and '%.*s' have the same "
-			    "id %u", (int)c->str.n, c->str.p,
+		return load_fail(l, "added_tokens: '%.*s' and '%.*s' have the "
+				 "same id %u", (int)c->str.n, c->str.p,
 			    (int)l->name[s.id].n, l->name[s.id].p, s.id);
 	if (s.id >= v->n)
 		v->n = s.id + 1;
@@ -273,8 +275,8 @@ set_tokens(struct load *l)
 	/* C0, C1 and F5 to FF stand in no UTF-8 text */
 	for (unsigned b = 0; b < 0xf5; b++)
 		if (!seen[b] && b != 0xc0 && b != 0xc1)
-			return load_fail(l, "model: vocab: no token for the byte "
-				    "0x%02x: text would be lost", b);
+			return load_fail(l, "model: vocab: no token for the "
+					 "byte 0x%02x: text would be lost", b);
 	return 0;
 }
 
@@ -318,7 +320,7 @@ read_merges(struct load *l)
 
 		if (merge_parts(&m->kids[i], part) < 0) {
 			load_fail(l, "model: merge %zu: neither \"a b\" nor "
-			     "[\"a\", \"b\"]", i);
+				  "[\"a\", \"b\"]", i);
 			break;
 		}
 		buf_reset(&b);
@@ -329,8 +331,9 @@ read_merges(struct load *l)
 		id[2] = names_find(&l->names, buf_span(&b));
 		for (int k = 0; k < 3; k++) {
 			if (id[k] < 0) {
-				load_fail(l, "model: merge %zu: '%.*s' + '%.*s': "
-				     "the %s is not in the vocabulary", i,
+				load_fail(l, "model: merge %zu: '%.*s' + "
+					  "'%.*s': the %s is not in the "
+					  "vocabulary", i,
 				     (int)part[0].n, part[0].p, (int)part[1].n,
 				     part[1].p, k == 0 ? "left part" : k == 1 ?
 				     "right part" : "result");
@@ -357,7 +360,7 @@ read_unk(struct load *l)
 	l->v->unk = names_find(&l->names, u->str);
 	if (l->v->unk < 0)
 		return load_fail(l, "model: unk_token '%.*s' is not in the "
-			    "vocabulary", (int)u->str.n, u->str.p);
+				 "vocabulary", (int)u->str.n, u->str.p);
 	return 0;
 }
 
@@ -385,15 +388,16 @@ load(struct load *l)
 	    read_names(l) < 0 || read_added(l) < 0 || read_unk(l) < 0 ||
 	    read_merges(l) < 0 || set_tokens(l) < 0 ||
 	    load_post_processor(l, json_get(r, "post_processor")) < 0 ||
-	    load_config(l) < 0)
+	    (l->from_file && load_config(l) < 0))
 		return -1;
 	return l->e->set ? -1 : 0;
 }
 
 struct vocab *
-vocab_from_json(const char *p, size_t n, const char *path, struct err *e)
+vocab_from_json(const char *p, size_t n, const char *path, int from_file,
+		struct err *e)
 {
-	struct load l = {.path = path, .e = e};
+	struct load l = {.path = path, .e = e, .from_file = from_file};
 	struct json *root = json_parse(p, n, path, e);
 	struct vocab_priv *a;
 	int rc;

@@ -15,6 +15,7 @@ struct load {
 	struct span *name;	/* [v->n] as in the file */
 	struct name_table names;
 	int byte_level, metaspace, sp_replace;
+	int from_file;
 };
 
 /* Record "FILE: message"; returns -1. */

@@ -87,7 +87,8 @@ load_normalizer(struct load *l, const struct json *j)
 		const struct json *s = json_get(j, "normalizers");
 
 		if (!s || s->type != JSON_ARRAY)
-			return load_fail(l, "normalizer: Sequence without an array");
+			return load_fail(l, "normalizer: Sequence without an "
+					 "array");
 		for (size_t i = 0; i < s->n; i++)
 			if (load_normalizer(l, &s->kids[i]) < 0)
 				return -1;
@@ -96,23 +97,25 @@ load_normalizer(struct load *l, const struct json *j)
 	if (is_type(j, "NFC")) {
 		if (l->sp_replace || v->sp_prepend)
 			return load_fail(l, "normalizer: NFC behind Prepend or "
-				    "Replace is not done");
+					 "Replace is not done");
 		v->nfc = 1;
 		return 0;
 	}
 	if (is_type(j, "Prepend")) {
 		if (!is_str(json_get(j, "prepend"), U2581) || l->sp_replace ||
 		    v->sp_prepend)
-			return load_fail(l, "normalizer: Prepend of something else "
-				    "than U+2581, or not first, is not done");
+			return load_fail(l, "normalizer: Prepend of something "
+					 "else than U+2581, or not first, is "
+					 "not done");
 		v->sp_prepend = VOCAB_PREPEND_EACH;
 		return 0;
 	}
 	if (is_type(j, "Replace")) {
 		if (!is_str(json_get(j, "pattern.String"), " ") ||
 		    !is_str(json_get(j, "content"), U2581))
-			return load_fail(l, "normalizer: Replace of something else "
-				    "than a space by U+2581 is not done");
+			return load_fail(l, "normalizer: Replace of something "
+					 "else than a space by U+2581 is not "
+					 "done");
 		l->sp_replace = 1;
 		return 0;
 	}
@@ -188,9 +191,10 @@ pre_split(struct load *l, const struct json *j)
 	if (l->sp_replace && span_eq(str->str, span_str(" ")))
 		return 0;
 	if (looks_like_regex(str->str) || memchr(str->str.p, 0, str->str.n))
-		return load_fail(l, "pre_tokenizer: Split has the String '%.*s', "
-			    "which looks like a regular expression and would "
-			    "be taken literally: write {\"Regex\": ...}",
+		return load_fail(l, "pre_tokenizer: Split has the String "
+				 "'%.*s', which looks like a regular "
+				 "expression and would be taken literally: "
+				 "write {\"Regex\": ...}",
 			    (int)str->str.n, str->str.p);
 	quote(str->str, &b);
 	vocab_add_split(l->v, buf_span(&b), behavior);
@@ -206,11 +210,11 @@ pre_metaspace(struct load *l, const struct json *j, int alone)
 	int prefix = load_flag(l, j, "add_prefix_space", 1);
 
 	if (!is_str(json_get(j, "replacement"), U2581))
-		return load_fail(l, "pre_tokenizer: Metaspace with a replacement "
-			    "other than U+2581 is not done");
+		return load_fail(l, "pre_tokenizer: Metaspace with a "
+				 "replacement other than U+2581 is not done");
 	if (!alone || v->sp_prepend)
-		return load_fail(l, "pre_tokenizer: Metaspace beside other parts "
-			    "is not done");
+		return load_fail(l, "pre_tokenizer: Metaspace beside other "
+				 "parts is not done");
 	if (is_null(scheme))
 		v->sp_prepend = prefix ? VOCAB_PREPEND_ALWAYS :
 			VOCAB_PREPEND_NEVER;
@@ -219,8 +223,8 @@ pre_metaspace(struct load *l, const struct json *j, int alone)
 	else if (is_str(scheme, "first"))
 		v->sp_prepend = VOCAB_PREPEND_FIRST;
 	else if (!is_str(scheme, "never"))
-		return load_fail(l, "pre_tokenizer: prepend_scheme '%.*s' is not "
-			    "done", (int)scheme->str.n, scheme->str.p);
+		return load_fail(l, "pre_tokenizer: prepend_scheme '%.*s' is "
+				 "not done", (int)scheme->str.n, scheme->str.p);
 	v->sp_split = load_flag(l, j, "split", 1);
 	l->metaspace = l->sp_replace = 1;
 	return 0;
@@ -235,7 +239,8 @@ pre_byte_level(struct load *l, const struct json *j, int alone)
 	v->add_prefix_space = load_flag(l, j, "add_prefix_space", 1);
 	if (v->add_prefix_space && !alone)
 		return load_fail(l, "pre_tokenizer: ByteLevel with "
-			    "add_prefix_space behind other parts is not done");
+				 "add_prefix_space behind other parts is not "
+				 "done");
 	if (load_flag(l, j, "use_regex", 1))
 		vocab_add_split(v, span_str("gpt2"), SPLIT_ISOLATED);
 	return 0;
@@ -245,8 +250,8 @@ static int
 pre_one(struct load *l, const struct json *j, int alone)
 {
 	if (l->byte_level)
-		return load_fail(l, "pre_tokenizer: ByteLevel before other parts "
-			    "is not done");
+		return load_fail(l, "pre_tokenizer: ByteLevel before other "
+				 "parts is not done");
 	if (is_type(j, "Split"))
 		return pre_split(l, j);
 	if (is_type(j, "Digits")) {
@@ -314,12 +319,12 @@ load_set_kind(struct load *l)
 		return load_fail(l, "both byte level and SentencePiece");
 	if (!l->byte_level && !sp && !v->byte_fallback)
 		return load_fail(l, "neither a ByteLevel pre_tokenizer nor "
-			    "SentencePiece (byte_fallback, Metaspace, Prepend "
-			    "or Replace): other ways are not done");
+				 "SentencePiece (byte_fallback, Metaspace, "
+				 "Prepend or Replace): other ways are not done");
 	v->kind = l->byte_level ? VOCAB_BYTE_LEVEL : VOCAB_SENTENCEPIECE;
 	if (v->kind == VOCAB_SENTENCEPIECE && !l->sp_replace)
-		return load_fail(l, "SentencePiece without a Replace of the space "
-			    "by U+2581 is not done");
+		return load_fail(l, "SentencePiece without a Replace of the "
+				 "space by U+2581 is not done");
 	if (v->kind == VOCAB_SENTENCEPIECE && (v->nfc || v->nsplit))
 		return load_fail(l, "SentencePiece with %s is not done", v->nfc ?
 			    "the normalizer NFC" : "a Split");

@@ -1,12 +1,5 @@
 /* split.c of corpus: the known patterns, case by case and against PCRE2. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 #include "base/mem.h"
 #include "corpus/split.h"

@@ -1,0 +1,207 @@
+/* unicode.c: the tables against the counts of tokenizers' engine, NFC against
+ * Unicode's own test file. */
+#include "tests/unit/test.h"
+
+#include "base/input.h"
+#include "base/mem.h"
+#include "corpus/unicode.h"
+
+static uint32_t
+count(const char *name)
+{
+	uint32_t set = uc_cat_set(name, strlen(name)), n = 0;
+
+	assert_true(set != 0);
+	for (uint32_t c = 0; c < 0x110000; c++)
+		n += set >> uc_cat(c) & 1;
+	return n;
+}
+
+/* As counted in tokenizers 0.23 with \p{...} over all code points. */
+static void
+test_counts(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t n;
+	} want[] = {{"L", 141028}, {"N", 1911}, {"M", 2501}, {"Lu", 1858},
+		{"Ll", 2258}, {"Lt", 31}, {"Lm", 404}, {"Lo", 136477},
+		{"P", 855}, {"S", 8514}};
+
+	(void)state;
+	for (size_t i = 0; i < TEST_COUNT(want); i++)
+		assert_int_equal(count(want[i].name), want[i].n);
+	assert_int_equal(uc_cat_set("Xx", 2), 0);
+	assert_int_equal(uc_cat_set("Letter", 6), 0);
+	assert_int_equal(uc_cat_set("", 0), 0);
+}
+
+/* The table file that ours is made from, range by range. */
+static void
+test_file(void **state)
+{
+	struct err e = {0};
+	char *p, *line;
+	uint32_t *want = calloc(0x110000, sizeof(*want));
+	size_t n;
+
+	(void)state;
+	if (input_slurp("tests/data/unicode/GeneralCategory-16.0.txt.zst", &p,
+			&n, &e) < 0)
+		fail_msg("%s", e.msg);
+	for (uint32_t c = 0; c < 0x110000; c++)
+		want[c] = uc_cat_set("Cn", 2);
+	p = realloc(p, n + 1);
+	p[n] = 0;
+	for (line = strtok(p, "\n"); line; line = strtok(NULL, "\n")) {
+		unsigned a, b;
+		char cat[3];
+
+		if (sscanf(line, "%x..%x ; %2s", &a, &b, cat) == 3)
+			for (uint32_t c = a; c <= b; c++)
+				want[c] = uc_cat_set(cat, 2);
+	}
+	for (uint32_t c = 0; c < 0x110000; c++)
+		if (!(want[c] >> uc_cat(c) & 1))
+			fail_msg("U+%04X has another category", c);
+	free(want);
+	free(p);
+}
+
+static void
+test_space(void **state)
+{
+	static const uint32_t space[] = {9, 10, 11, 12, 13, 0x20, 0x85, 0xa0,
+		0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006,
+		0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f,
+		0x3000};
+	size_t k = 0;
+
+	(void)state;
+	for (uint32_t c = 0; c < 0x110000; c++)
+		if (uc_class(c) & UC_SPACE) {
+			assert_true(k < TEST_COUNT(space));
+			assert_int_equal(c, space[k++]);
+		}
+	assert_int_equal(k, 25);
+}
+
+static void
+test_utf8(void **state)
+{
+	static const char *const bad[] = {"\x80", "\xc0\x80", "\xc3", "a\xff",
+		"\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+		"\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\xe2\x82",
+		"\xe2\x82x"};
+	char p[8];
+
+	(void)state;
+	for (size_t i = 0; i < TEST_COUNT(bad); i++)
+		assert_false(uc_valid(bad[i], strlen(bad[i])));
+	for (uint32_t c = 0; c < 0x110000; c++) {
+		size_t n = uc_put(p, c);
+		unsigned len;
+
+		if (c >= 0xd800 && c <= 0xdfff) {
+			assert_false(uc_valid(p, n));
+			continue;
+		}
+		assert_true(uc_valid(p, n));
+		assert_int_equal(uc_next(p, n, &len), c);
+		assert_int_equal(len, n);
+	}
+}
+
+static void
+nfc_is(struct span in, struct span want, const char *line)
+{
+	struct buf out = {0};
+	struct span got = uc_nfc(in, &out) ? in : buf_span(&out);
+
+	if (!span_eq(got, want))
+		fail_msg("NFC differs: %.60s", line);
+	buf_clear(&out);
+}
+
+/* "0044 0307" to UTF-8; returns behind the semicolon. */
+static const char *
+field(const char *s, struct buf *b)
+{
+	buf_reset(b);
+	while (*s != ';') {
+		char *end;
+		char *p = buf_reserve(b, 4);
+
+		b->n += uc_put(p, (uint32_t)strtoul(s, &end, 16));
+		s = end + (*end == ' ');
+	}
+	return s + 1;
+}
+
+static void
+test_nfc(void **state)
+{
+	struct err e = {0};
+	struct buf col[5] = {{0}};
+	size_t n, lines = 0;
+	char *p, *line;
+
+	(void)state;
+	if (input_slurp("tests/data/unicode/NormalizationTest.txt.zst", &p, &n,
+			&e) < 0)
+		fail_msg("%s", e.msg);
+	p = realloc(p, n + 1);
+	p[n] = 0;
+	for (line = strtok(p, "\n"); line; line = strtok(NULL, "\n")) {
+		const char *s = line;
+
+		if (*line == '#' || *line == '@')
+			continue;
+		for (int i = 0; i < 5; i++)
+			s = field(s, &col[i]);
+		for (int i = 0; i < 5; i++)
+			nfc_is(buf_span(&col[i]), buf_span(&col[i < 3 ? 1 : 3]),
+			       line);
+		lines++;
+	}
+	assert_true(lines > 19000);
+	for (int i = 0; i < 5; i++)
+		buf_clear(&col[i]);
+	free(p);
+}
+
+/* What stands around a changed stretch stays, also a very long one. */
+static void
+test_nfc_long(void **state)
+{
+	struct buf in = {0}, out = {0};
+
+	(void)state;
+	nfc_is(span_str("abc e\u0301 x\u0327\u0301 y"),
+	       span_str("abc \u00e9 x\u0327\u0301 y"), "words");
+	nfc_is(span_str("\u1100\u1161\u11a8z"), span_str("\uac01z"), "Hangul");
+	assert_int_equal(uc_nfc(span_str("caf\u00e9 \u6f22 na\u00efve"), &out),
+			 1);
+	buf_puts(&in, "a");
+	for (int i = 0; i < 200000; i++)
+		buf_puts(&in, i % 2 ? "\u0323" : "\u0307");
+	assert_int_equal(uc_nfc(buf_span(&in), &out), 0);
+	/* dots below come first: a with dot below, then the others below */
+	assert_memory_equal(out.p, "\u1ea1\u0323", 5);
+	assert_memory_equal(out.p + out.n - 4, "\u0307\u0307", 4);
+	assert_int_equal(out.n, 3 + 99999 * 2 + 100000 * 2);
+	buf_clear(&in);
+	buf_clear(&out);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counts), cmocka_unit_test(test_file),
+		cmocka_unit_test(test_space), cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_nfc), cmocka_unit_test(test_nfc_long),
+	};
+
+	return cmocka_run_group_tests_name("unicode", tests, NULL, NULL);
+}
