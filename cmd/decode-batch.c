@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "base/args.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/output.h"
 #include "base/rng.h"
 #include "corpus/look.h"
 #include "corpus/shardcheck.h"
+#include "record/rundata.h"
 
 struct options {
 	const char *tokenizer, *split, *window, *doc, *run, *out;
@@ -26,102 +26,34 @@ struct options {
 	const char *const *paths;
 	size_t npaths;
 	uint64_t first, count;		/* --window */
-	int64_t world;
-	char data_hash[17];
+	struct run_data data;		/* --run */
 };
 
-/* ---- a run: its config.json says what lm-train read ---- */
+/* What --run says takes the place of what options say. */
 static int
-enum_of(const struct json *j, const char *key, const char *const *names,
-	int *to, const char *path, struct err *e)
+from_run(struct options *o, struct run_data *r, struct err *e)
 {
-	struct span s = {NULL, 0};
-	int i;
-
-	if (json_get_str(j, key, &s, e) < 0)
+	if (run_data_load(r, o->run, e) < 0)
 		return -1;
-	for (i = 0; s.p && names[i]; i++)
-		if (span_eq(s, span_str(names[i]))) {
-			*to = i;
-			return 0;
-		}
-	return s.p ? err_set(e, "%s: \"%s\" is %.*s", path, key, (int)s.n,
-			     s.p) : 0;
-}
-
-/* A string, or NULL where it is null or absent. */
-static char *
-text_of(const struct json *root, const char *key)
-{
-	const struct json *j = json_get(root, key);
-
-	return j && j->type == JSON_STRING ? xmemdup0(j->str.p, j->str.n) :
-	       NULL;
-}
-
-static int
-run_data(struct options *o, const struct json *root, const char *path,
-	 struct err *e)
-{
-	const struct json *d = json_get(root, "data");
-	const char **v;
-	size_t i;
-
-	if (o->npaths)		/* FILEs named here replace those of the run */
-		return 0;
-	if (!d || d->type != JSON_ARRAY || d->n == 0)
-		return err_set(e, "%s: \"data\" is no array of paths", path);
-	v = xreallocarray(NULL, d->n, sizeof(*v));
-	for (i = 0; i < d->n; i++)
-		v[i] = xmemdup0(d->kids[i].str.p, d->kids[i].str.n);
-	o->paths = v;
-	o->npaths = d->n;
-	return 0;
-}
-
-static int
-run_config(struct options *o, struct err *e)
-{
-	char *path = xmalloc(strlen(o->run) + 16);
-	struct span hash = {NULL, 0};
-	struct json *root;
-	int r = -1;
-
-	sprintf(path, "%s/config.json", o->run);
-	o->world = 1;
-	o->batch = o->seq_len = o->seed = -1;
-	if (!(root = json_load(path, e)))
-		goto out;
-	if (run_data(o, root, path, e) < 0 ||
-	    enum_of(root, "shard_format", shard_format_names, &o->format, path,
-		    e) < 0 ||
-	    enum_of(root, "order", order_names, &o->order, path, e) < 0 ||
-	    json_get_int(root, "seq_len", &o->seq_len, e) < 0 ||
-	    json_get_int(root, "batch_size", &o->batch, e) < 0 ||
-	    json_get_int(root, "seed", &o->seed, e) < 0 ||
-	    json_get_int(root, "world_size", &o->world, e) < 0 ||
-	    json_get_bool(root, "doc_mask", &o->doc_mask, e) < 0 ||
-	    json_get_str(root, "data_hash", &hash, e) < 0)
-		goto out;
-	if (!o->tokenizer) {
-		o->tokenizer = text_of(root, "tokenizer");
-		o->split = text_of(root, "split");
+	if (!o->npaths) {
+		o->paths = r->paths;
+		o->npaths = r->npaths;
 	}
-	if (hash.n == 16)
-		memcpy(o->data_hash, hash.p, 16);
-	if (o->batch < 1 || o->seq_len < 1 || o->seed < 0)
-		r = err_set(e, "%s: \"batch_size\", \"seq_len\" or \"seed\" is "
-			    "missing", path);
-	else if (o->world < 1 || o->rank >= o->world)
-		r = err_set(e, "%s: rank %lld asked for, \"world_size\" is "
-			    "%lld", path, (long long)o->rank,
-			    (long long)o->world);
-	else
-		r = 0;
-out:
-	json_free(root);
-	free(path);
-	return r;
+	if (!o->tokenizer) {
+		o->tokenizer = r->tokenizer;
+		o->split = r->split;
+	}
+	o->format = r->format;
+	o->order = r->order;
+	o->seq_len = r->seq_len;
+	o->seed = (int64_t)r->seed;
+	o->batch = (int64_t)r->batch_size;
+	o->doc_mask = r->doc_mask;
+	if ((uint64_t)o->rank < r->world_size)
+		return 0;
+	return err_set(e, "%s/config.json: rank %lld asked for, \"world_size\" "
+		       "is %llu", o->run, (long long)o->rank,
+		       (unsigned long long)r->world_size);
 }
 
 /* ---- what to show ---- */
@@ -176,7 +108,7 @@ static int
 show_step(const struct options *o, struct show *w, struct err *e)
 {
 	uint64_t n = shards_windows(w->look.shards, w->look.T);
-	uint64_t B = (uint64_t)o->batch, W = (uint64_t)o->world, i = 0, to = B;
+	uint64_t B = (uint64_t)o->batch, W = o->data.world_size, i = 0, to = B;
 
 	if (n == 0)		/* says why */
 		return window(w, 0, e);
@@ -218,46 +150,13 @@ show_doc(const struct options *o, struct show *w, struct err *e)
 	return e->set ? -1 : 0;
 }
 
-/* ---- --check ---- */
-static void
-finding(const struct options *o, const char *name, const struct check_found *f,
-	struct buf *b)
-{
-	if (o->json) {
-		buf_puts(b, "{\"check\":");
-		json_put_str(b, span_str(name));
-		buf_printf(b, ",\"count\":%llu,\"of\":%llu,\"unit\":\"%s\"",
-			   (unsigned long long)f->count,
-			   (unsigned long long)f->of, f->unit);
-		if (f->where.n) {
-			buf_puts(b, ",\"doc\":");
-			json_put_str(b, buf_span(&f->where));
-			buf_printf(b, ",\"token\":%llu",
-				   (unsigned long long)f->token);
-		}
-		buf_puts(b, ",\"what\":");
-		json_put_str(b, buf_span(&f->what));
-		buf_puts(b, "}\n");
-		return;
-	}
-	buf_printf(b, "%s\t%llu\t%llu %s\t", name,
-		   (unsigned long long)f->count, (unsigned long long)f->of,
-		   f->unit);
-	buf_put(b, f->what.p, f->what.n);
-	buf_putc(b, '\t');
-	if (f->where.n)
-		buf_printf(b, "%.*s token %llu", (int)f->where.n, f->where.p,
-			   (unsigned long long)f->token);
-	buf_putc(b, '\n');
-}
-
 /* Status 0 or 1, or -1. */
 static int
 check(const struct options *o, struct show *w, struct err *e)
 {
 	struct check_opts c;
 	struct check_report r;
-	int i, hits = 0;
+	int hits;
 
 	check_opts_init(&c);
 	c.vocab = w->look.vocab;
@@ -271,13 +170,7 @@ check(const struct options *o, struct show *w, struct err *e)
 	c.threads = args_common.threads;
 	if (check_run(w->look.shards, &c, &r, e) < 0)
 		return -1;
-	for (i = 0; i < CHECK_N; i++) {
-		if (r.v[i].count == 0)
-			continue;
-		if (hits++ == 0 && !o->json)
-			buf_puts(&w->buf, "check\tcount\tof\twhat\tfirst\n");
-		finding(o, shard_check_names[i], &r.v[i], &w->buf);
-	}
+	hits = check_report_put(&r, o->json, &w->buf);
 	if (args_common.verbose)
 		fprintf(stderr, "decode-batch: %llu tokens, %llu documents, "
 			"%llu windows: %d of %d checks found something\n",
@@ -290,11 +183,10 @@ check(const struct options *o, struct show *w, struct err *e)
 
 /* ---- wiring ---- */
 static struct shards *
-open_shards(struct options *o, const struct vocab *v, struct err *e)
+open_shards(const struct options *o, const struct vocab *v, struct err *e)
 {
 	struct shard_hint h;
 	struct shards *s;
-	char hash[17];
 
 	shard_hint_init(&h);
 	h.format = (enum shard_format)o->format;
@@ -306,13 +198,12 @@ open_shards(struct options *o, const struct vocab *v, struct err *e)
 		h.eos = o->eot >= 0 ? o->eot : v->eos;
 	}
 	s = shards_open_hint(o->paths, o->npaths, &h, e);
-	if (!s || !o->data_hash[0])
+	if (!s || !o->data.has_hash || shards_info(s)->hash == o->data.hash)
 		return s;
-	sprintf(hash, "%016llx", (unsigned long long)shards_info(s)->hash);
-	if (strcmp(hash, o->data_hash) == 0)
-		return s;
-	err_set(e, "%s: the shards are not those of the run %s: content %s, "
-		"trained on %s", o->paths[0], o->run, hash, o->data_hash);
+	err_set(e, "%s: the shards are not those of the run %s: content "
+		"%016llx, trained on %016llx", o->paths[0], o->run,
+		(unsigned long long)shards_info(s)->hash,
+		(unsigned long long)o->data.hash);
 	shards_close(s);
 	return NULL;
 }
@@ -362,7 +253,7 @@ run(struct options *o, struct err *e)
 
 	w.form = o->json ? LOOK_JSON : o->targets ? LOOK_TARGETS :
 		 o->ids ? LOOK_IDS : LOOK_TEXT;
-	if (o->run && run_config(o, e) < 0)
+	if (o->run && from_run(o, &o->data, e) < 0)
 		return -1;
 	if (o->tokenizer && !(v = vocab_load(o->tokenizer, o->split, e)))
 		return -1;
@@ -388,6 +279,7 @@ run(struct options *o, struct err *e)
 	buf_clear(&w.buf);
 	shards_close(s);
 	vocab_free(v);
+	run_data_clear(&o->data);
 	return r;
 }
 

@@ -18,6 +18,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/pipeline.h"
 #include "base/progress.h"
@@ -565,6 +566,59 @@ check_run(const struct shards *s, const struct check_opts *o,
 	}
 	free(c.class);
 	return bad || e->set ? -1 : 0;
+}
+
+static void
+put_json(const char *name, const struct check_found *f, struct buf *b)
+{
+	buf_puts(b, "{\"check\":");
+	json_put_str(b, span_str(name));
+	buf_printf(b, ",\"count\":%llu,\"of\":%llu,\"unit\":\"%s\"",
+		   (unsigned long long)f->count, (unsigned long long)f->of,
+		   f->unit);
+	if (f->where.n) {
+		buf_puts(b, ",\"doc\":");
+		json_put_str(b, buf_span(&f->where));
+		buf_printf(b, ",\"token\":%llu",
+			   (unsigned long long)f->token);
+	}
+	buf_puts(b, ",\"what\":");
+	json_put_str(b, buf_span(&f->what));
+	buf_puts(b, "}\n");
+}
+
+static void
+put_row(const char *name, const struct check_found *f, struct buf *b)
+{
+	size_t i;
+
+	buf_printf(b, "%s\t%llu\t%llu %s\t", name,
+		   (unsigned long long)f->count, (unsigned long long)f->of,
+		   f->unit);
+	buf_put(b, f->what.p, f->what.n);
+	buf_putc(b, '\t');
+	for (i = 0; i < f->where.n; i++)	/* one line, whatever it is */
+		buf_putc(b, (unsigned char)f->where.p[i] < 0x20 ? '?' :
+			 f->where.p[i]);
+	if (f->where.n)
+		buf_printf(b, " token %llu", (unsigned long long)f->token);
+	buf_putc(b, '\n');
+}
+
+int
+check_report_put(const struct check_report *r, int json, struct buf *out)
+{
+	int i, n = 0;
+
+	for (i = 0; i < CHECK_N; i++) {
+		if (r->v[i].count == 0)
+			continue;
+		if (n++ == 0 && !json)
+			buf_puts(out, "check\tcount\tof\twhat\tfirst\n");
+		(json ? put_json : put_row)(shard_check_names[i], &r->v[i],
+					    out);
+	}
+	return n;
 }
 
 void

@@ -74,7 +74,7 @@ struct shards *shards_open(const char *const *paths, size_t n,
 /* The same with all that is known; shards_open() knows nothing else. */
 struct shards *shards_open_hint(const char *const *paths, size_t n,
 				const struct shard_hint *h, struct err *e);
-/* One file from memory (8-byte aligned, kept until close); name for messages. */
+/* One file in memory (8-byte aligned, kept until close), called name. */
 struct shards *shards_open_mem(const void *p, size_t n, const char *name,
 			       const struct shard_hint *h, struct err *e);
 void shard_hint_init(struct shard_hint *h);
@@ -156,7 +156,7 @@ int shard_write_doc(struct shard_writer *w, struct span id,
 		    const uint32_t *ids, size_t n, struct err *e);
 
 /*
- * One window of a shard with info->windows set (native only: others are refused): ids[0..real),
+ * One window of a shard with info->windows set (native only): ids[0..real),
  * real <= seq_len + 1, which the writer fills up with info->pad.  parts say
  * in order which run of tokens comes from which document; their n sum to
  * real.  A document longer than a window is in several, each part behind the

@@ -1,5 +1,5 @@
 /*
- * shard_int.h - what the files of the shard module share; nobody else includes it
+ * shard_int.h - what the files of the shard module share
  *
  *	shard.c		the stream: reading, documents, windows
  *	shard_open.c	paths, folders, detection, mapping, spooling of pipes

@@ -261,7 +261,7 @@ has_idx(const char *path)
 	return r;
 }
 
-/* Files that only belong to another: `ls DIR` lists them too, but they are no shards. */
+/* Files that only belong to a shard: a shell lists them with it. */
 static int
 companion(const char *path)
 {

@@ -413,3 +413,24 @@ packed() {
 	[ "$status" -eq 2 ]
 	[[ "$output" == *config.json* ]]
 }
+
+@test "shard.5: its bytes are a shard, its Python reads ours" {
+	sed -n '/^000  61/,/^160  /s/^[0-9a-f]* *//p' \
+		"$ROOT/man/shard.5" | cut -c 1-48 | tr -d ' \n' > hex
+	[ "$(wc -c < hex)" -eq 736 ]
+	perl -e 'local $/; print pack("H*", <>)' hex > tiny.tok
+	decode-batch --window 0 --json tiny.tok > got
+	echo '{"window":0,"ids":[7,299,8,9],"targets":[299,8,9,299],"mask":[1,0,1,1],"docs":[{"id":"a","start":0,"end":2},{"id":"b2","start":2,"end":4}]}' |
+		cmp - got
+	decode-batch --check tiny.tok
+	python3 - < /dev/null 2> /dev/null || skip "python3 is not there"
+	sed -n '/^import struct/,/^.Ed/p' "$ROOT/man/shard.5" |
+		grep -v '^.Ed' > reader.py
+	[ "$(grep -c . reader.py)" -lt 30 ]
+	sed 's/{"id":"//; s/","ids":\[/ /; s/\]}//; s/,/ /g' docs.ids > want
+	cat train/*.tok | python3 reader.py > got
+	cmp want got
+	cat train/*.tok train/*.tok | python3 reader.py > got
+	cat want want | cmp - got
+	! head -c 10000 train/00000.tok | python3 reader.py > /dev/null 2>&1
+}
