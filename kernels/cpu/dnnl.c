@@ -63,7 +63,7 @@ limit_isa(enum cpu_isa isa)
 		[ISA_AVX2] = dnnl_cpu_isa_avx2,
 		[ISA_AVX512] = dnnl_cpu_isa_avx512_core,
 		[ISA_AVX512_BF16] = dnnl_cpu_isa_avx512_core_bf16,
-		[ISA_AMX] = dnnl_cpu_isa_all,
+		[ISA_AMX] = dnnl_cpu_isa_avx512_core_amx,
 	};
 
 	/* Refused once a primitive exists: then the first choice stands. */
