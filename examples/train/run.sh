@@ -42,7 +42,7 @@ say "5. lm-train: $steps steps"
 	--data "$out/train" --val-data "$out/val" \
 	--tokenizer "$out/tokenizer.json" --seq-len 256 --batch-size 8 \
 	--steps "$steps" --lr 4e-3 --warmup-steps $((steps / 20 + 1)) \
-	--seed 1 --dtype bf16 -o "$out/run"
+	--seed 1 --dtype bf16 --eval-every $((steps / 4 + 1)) -o "$out/run"
 
 say "6. the loss, from the training log"
 awk -f "$here/losses.awk" "$out/run/train.jsonl"

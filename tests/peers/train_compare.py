@@ -7,7 +7,7 @@ RUN was made by  lm-train --init-from HF-FOLDER --dtype fp32 --steps 50 ...
 Loads HF-FOLDER in transformers, takes the batch of each step from
 `decode-batch --run RUN --step N --json`, computes the loss over the targets
 whose mask is 1 with block-diagonal attention over the documents of a window
-(unless the run says no_doc_mask), clips, and updates with torch.optim.AdamW
+(unless the run says doc_mask false), clips, and updates with torch.optim.AdamW
 under the learning rate of the schedule as config.json describes it.
 
 Status 1 unless every loss agrees to 1e-4 relative, every learning rate to
@@ -40,12 +40,14 @@ def option(c, *names, default=None):
 
 
 def schedule(c):
-    peak = option(c, "lr", "peak")
-    low = option(c, "min_lr", "lr_min", default=0)
+    peak = option(c, "lr")
+    low = option(c, "min_lr", default=-1)
+    low = peak / 10 if low < 0 else low
     warm = option(c, "warmup_steps", default=0)
     kind = option(c, "schedule", default="cosine")
     steps = option(c, "steps")
-    decay = option(c, "decay_steps", default=0)
+    decay = option(c, "decay_steps", default=-1)
+    decay = steps // 5 if decay < 0 else decay
 
     def lr(s):
         if s < warm:
@@ -111,11 +113,9 @@ def main(bin_, hf, run):
                option(c, "decay_embeddings", default=False)),
         lr=1.0, betas=(option(c, "beta1", default=0.9),
                        option(c, "beta2", default=0.95)),
-        eps=option(c, "eps", "adam_eps", default=1e-8))
-    clip = option(c, "clip", "grad_clip", "clip_norm", default=1.0)
-    doc_mask = option(c, "doc_mask", default=None)
-    if doc_mask is None:
-        doc_mask = not option(c, "no_doc_mask", default=False)
+        eps=option(c, "eps", default=1e-8))
+    clip = option(c, "clip", default=1.0)
+    doc_mask = option(c, "doc_mask", default=True)
     lr, bad, worst = schedule(c), 0, 0.0
     log = log_of(run)
     for line in log:
