@@ -86,10 +86,20 @@ def tiktoken_of(path):
                              special_tokens=special)
 
 
+def plain_gpt2(path):
+    """The file with GPT-2's split in the one form that gigatoken knows."""
+    d = json.load(open(path, encoding="utf-8"))
+    pre = d["pre_tokenizer"].get("pretokenizers", [{}])[0]
+    if r" ?\p{L}+| ?\p{N}+|" in pre.get("pattern", {}).get("Regex", ""):
+        d["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": False,
+                              "trim_offsets": True, "use_regex": True}
+    return json.dumps(d, ensure_ascii=False)
+
+
 def encode(peer, path, tok_path):
     if peer == "gigatoken":
         import gigatoken
-        tok = gigatoken.gigatoken_rs.BPETokenizer.from_hf(tok_path)
+        tok = gigatoken.gigatoken_rs.load_hf_json(plain_gpt2(tok_path))
         source = gigatoken.JsonlFileSource([path])
         with Meter() as m:
             ids = tok.encode_files(source, parallel=False)
