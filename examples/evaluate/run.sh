@@ -6,7 +6,7 @@
 # (bin/); LINES takes only the first so many examples of each (300).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-root=$here/../..
+root=$(cd "$here/../.." && pwd)
 bin=${BIN:-$root/bin}
 model=${1:-$root/build/demo/run/latest}
 

@@ -6,7 +6,7 @@
 # BIN is the folder of the programs (bin/), DOCS how many documents (200).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-root=$here/../..
+root=$(cd "$here/../.." && pwd)
 bin=${BIN:-$root/bin}
 out=${1:-$root/build/first-pipe}
 corpus=$root/examples/corpus/books.jsonl.zst

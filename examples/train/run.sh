@@ -7,7 +7,7 @@
 # (2000; with fewer the words get worse, 20 is enough to see it work).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-root=$here/../..
+root=$(cd "$here/../.." && pwd)
 bin=${BIN:-$root/bin}
 out=${1:-$root/build/demo}
 steps=${STEPS:-2000}
@@ -29,7 +29,7 @@ say "2. tok-train: a vocabulary of 8192 tokens"
 	"$corpus"
 
 say "3. pack: tokens in shards; one document in fifty is kept for validation"
-"$bin/pack" --tokenizer "$out/tokenizer.json" --seq-len 256 \
+"$bin/pack" -v --tokenizer "$out/tokenizer.json" --seq-len 256 \
 	--val-frac 0.02 --val-out "$out/val" -o "$out/train" "$corpus"
 
 say "4. decode-batch: what the model will see; first a check, then a window"
@@ -48,14 +48,16 @@ say "6. the loss, from the training log"
 awk -f "$here/losses.awk" "$out/run/train.jsonl"
 
 say "7. lm-sample: what it writes"
+seed=0
 for prompt in 'It was a' 'The old man looked at' '"I do not know,"' \
 	'She opened the door and'; do
+	seed=$((seed + 1))
 	"$bin/lm-sample" --model "$out/run/latest" --prompt "$prompt" \
-		--max-tokens 60 --temperature 0.7 --top-k 40 --seed 1 \
-		>> "$out/samples.txt"
-	echo >> "$out/samples.txt"
-done
+		--max-tokens 60 --temperature 0.7 --top-k 40 --seed $seed
+	printf '\n\n'
+done > "$out/samples.txt"
 cat "$out/samples.txt"
+zstd -dcq "$corpus" | awk -f "$here/words.awk" - "$out/samples.txt"
 
 say "where everything lies"
 cat <<EOF
