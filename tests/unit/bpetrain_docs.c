@@ -6,6 +6,9 @@
 #include "tests/unit/test.h"
 
 #include "base/mem.h"
+#include "base/rng.h"
+#include "base/utf8.h"
+#include "corpus/bpe.h"
 #include "corpus/bpetrain_docs.h"
 #include "record/vocab.h"
 
@@ -208,6 +211,173 @@ test_replay_on_the_text(void **state)
 	bpetrain_clear(&r.t);
 }
 
+/* ---- the file that is written ---- */
+
+static struct vocab *
+vocab_of(const struct run *r, const char *pattern)
+{
+	static const char *const special[] = {"<|bos|>", "<|eos|>"};
+	struct err e = {0};
+	struct vocab *v = vocab_build((const uint32_t (*)[2])r->t.pair,
+				      r->t.n, special, 2,
+				      pattern, &e);
+
+	assert_non_null(v);
+	return v;
+}
+
+static struct vocab *
+reloaded(const char *dir, const char *name, const struct buf *b,
+	 const char *split)
+{
+	const char *path = test_path(dir, name);
+	struct err e = {0};
+	struct vocab *v;
+
+	test_write(path, b->p, b->n);
+	v = vocab_load(path, split, &e);
+	if (!v)
+		fail_msg("%s", e.msg);
+	return v;
+}
+
+static int
+is_utf8(struct span s)
+{
+	for (size_t i = 0; i < s.n; ) {
+		int len = utf8_step(s.p + i, s.n - i);
+
+		if (len < 0)
+			return 0;
+		i += len;
+	}
+	return 1;
+}
+
+/*
+ * bytes(t) encodes to t alone, for every token that is text.  As one piece:
+ * a pattern may cut a token that stands alone ("'l", learned within "'ll").
+ */
+static void
+assert_tokens_encode(const struct run *r)
+{
+	struct vocab *v = vocab_of(r, NULL);
+	struct err e = {0};
+	struct bpe *b = bpe_new(v, &e);
+	struct bpe_enc *enc = bpe_enc_new(b, 0);
+	struct ids ids = {0};
+	size_t texts = 0;
+
+	for (uint32_t t = 0; t < v->n; t++) {
+		if (v->flags[t] & VOCAB_SPECIAL || !is_utf8(v->token[t]))
+			continue;
+		texts++;
+		ids.n = 0;
+		bpe_encode(enc, v->token[t], &ids);
+		if (ids.n != 1 || ids.v[0] != t)
+			fail_msg("token %u: %zu ids, the first %u", t, ids.n,
+				 ids.v[0]);
+	}
+	assert_true(texts > v->n * 8 / 10);
+	free(ids.v);
+	bpe_enc_free(enc);
+	bpe_free(b);
+	vocab_free(v);
+}
+
+/* A text of random characters of every length, some of them twice. */
+static struct span
+random_text(char *room, size_t chars)
+{
+	size_t n = 0;
+
+	while (chars--) {
+		static const uint32_t below[] = {
+			128, 128, 0x800, 0x3000, 0xd800, 0x110000
+		};
+		uint32_t c = rng_below(3, RNG_TEST, 2 * chars + 1, below[
+			rng_below(3, RNG_TEST, 2 * chars, 6)]);
+
+		if (c >= 0xd800 && c < 0xe000)
+			c = '\n';
+		n += utf8_put(room + n, c);
+		if (c % 3 == 0)
+			n += utf8_put(room + n, c);
+	}
+	return (struct span){room, n};
+}
+
+static void
+assert_same_ids(const struct vocab *v, struct bpe_enc *a, struct bpe_enc *b,
+		struct span text)
+{
+	struct ids x = {0}, y = {0};
+	struct buf back = {0};
+	struct err e = {0};
+
+	bpe_encode(a, text, &x);
+	bpe_encode(b, text, &y);
+	assert_int_equal(x.n, y.n);
+	assert_memory_equal(x.v, y.v, x.n * sizeof *x.v);
+	assert_int_equal(vocab_decode(v, x.v, x.n, 0, &back, &e), 0);
+	assert_true(span_eq(buf_span(&back), text));
+	buf_clear(&back);
+	free(x.v);
+	free(y.v);
+}
+
+/*
+ * tokenizer.json and rank file, read again, encode alike; decoding gives the
+ * text back.
+ */
+static void
+test_files_read_again(void **state)
+{
+	static const char *const split[] = {"gpt2", "cl100k", "o200k"};
+	char *dir = test_folder(), *room = xmalloc(64 * 1024);
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct run r;
+		struct vocab *v, *json, *ranks;
+		struct bpe *a, *b;
+		struct bpe_enc *x, *y;
+		struct buf buf = {0};
+
+		run_init(&r, corpus, NCORPUS);
+		r.split = split[i];
+		run_learn(&r, 6000);
+		v = vocab_of(&r, split_pattern(split[i]));
+		vocab_json(v, &buf);
+		json = reloaded(dir, "tokenizer.json", &buf, NULL);
+		buf_reset(&buf);
+		vocab_tiktoken(v, &buf);
+		ranks = reloaded(dir, "ranks.tiktoken", &buf, split[i]);
+		assert_true(json->ours && json->n == 6258);
+		assert_true(json->fingerprint == v->fingerprint);
+		assert_int_equal(ranks->n, 6256);
+		a = bpe_new(json, &r.e);
+		b = bpe_new(ranks, &r.e);
+		assert_true(a && b);
+		x = bpe_enc_new(a, 0);
+		y = bpe_enc_new(b, 0);
+		assert_tokens_encode(&r);
+		for (size_t n = 1; n < 4000; n += n / 3 + 1)
+			assert_same_ids(json, x, y, random_text(room, n));
+		bpe_enc_free(x);
+		bpe_enc_free(y);
+		bpe_free(a);
+		bpe_free(b);
+		vocab_free(v);
+		vocab_free(json);
+		vocab_free(ranks);
+		buf_clear(&buf);
+		bpetrain_clear(&r.t);
+	}
+	free(room);
+	test_remove(dir);
+}
+
 /* ---- weights ---- */
 
 static const char *
@@ -389,6 +559,7 @@ main(void)
 		cmocka_unit_test(test_merges_of_the_peer),
 		cmocka_unit_test(test_any_order_of_files),
 		cmocka_unit_test(test_replay_on_the_text),
+		cmocka_unit_test(test_files_read_again),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_bad_weights),
 		cmocka_unit_test(test_sample),
