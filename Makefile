@@ -153,7 +153,7 @@ manners: all	## manners: what holds for every program: make manners T=pack
 	PROGRAM=$(T) BIN=$(abspath $(BIN)) bats tests/cli/all.bats
 
 check-long: all tests	## check-long: whole corpora and peers, where they are found
-	BIN=$(abspath $(BIN)) tests/long
+	BIN=$(abspath $(BIN)) tests/peers/long
 
 fuzz:	## fuzz: fuzz each reader for FUZZ_SECONDS (60) with clang
 	tests/fuzz/run $(FUZZ_SECONDS)
