@@ -7,7 +7,6 @@
  * or none.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/output.h"
 #include "corpus/bpetrain.h"
 #include "corpus/bpetrain_docs.h"
+#include "corpus/bpetrain_report.h"
 #include "corpus/split.h"
 #include "record/doc.h"
 #include "record/vocab.h"
@@ -197,24 +197,6 @@ outputs_open(struct outputs *out, const struct options *o, struct err *e)
 	return 0;
 }
 
-static void
-put_stats(struct buf *b, const struct doc_stats *s, const struct pieces *p,
-	  const struct vocab *v, const struct bpetrain *t)
-{
-	struct pieces_size z;
-
-	pieces_size(p, &z);
-	buf_putc(b, '{');
-	doc_stats_json(s, b);
-	buf_printf(b, ",\"pieces\":%llu,\"pieces_distinct\":%llu,"
-		   "\"pieces_distinct_bytes\":%llu,\"vocab_size\":%u,"
-		   "\"merges\":%zu,\"last_merge_count\":%llu}\n",
-		   (unsigned long long)z.total,
-		   (unsigned long long)z.distinct,
-		   (unsigned long long)z.distinct_bytes, v->n, t->n,
-		   (unsigned long long)(t->n ? t->count[t->n - 1] : 0));
-}
-
 static int
 put(struct output *o, struct buf *b, struct err *e)
 {
@@ -225,9 +207,8 @@ put(struct output *o, struct buf *b, struct err *e)
 }
 
 static int
-outputs_commit(const struct outputs *out, const struct doc_stats *s,
-	       const struct pieces *p, const struct vocab *v,
-	       const struct bpetrain *t, struct err *e)
+outputs_commit(const struct outputs *out, const struct vocab *v,
+	       const struct bpetrain_report *r, struct err *e)
 {
 	struct output *all[3];
 	struct buf b = {0};
@@ -241,7 +222,7 @@ outputs_commit(const struct outputs *out, const struct doc_stats *s,
 		bad = put(all[n++] = out->tiktoken, &b, e);
 	}
 	if (!bad && out->stats) {
-		put_stats(&b, s, p, v, t);
+		bpetrain_stats(r, &b);
 		bad = put(all[n++] = out->stats, &b, e);
 	}
 	buf_clear(&b);
@@ -249,27 +230,13 @@ outputs_commit(const struct outputs *out, const struct doc_stats *s,
 }
 
 static void
-summary(const struct doc_stats *s, const struct pieces *p,
-	const struct vocab *v, const struct bpetrain *t)
+summary(const struct bpetrain_report *r)
 {
-	struct pieces_size z;
+	struct buf b = {0};
 
-	pieces_size(p, &z);
-	fprintf(stderr, "%llu documents, %llu bytes, %llu replaced "
-		"characters; %llu left out, %llu bad\n"
-		"%llu pieces, %llu distinct of %llu bytes\n"
-		"%u tokens, the last merge seen %llu times; "
-		"%llu MB while merging\n",
-		(unsigned long long)s->docs_kept,
-		(unsigned long long)s->bytes_kept,
-		(unsigned long long)s->surrogates,
-		(unsigned long long)s->docs_dropped,
-		(unsigned long long)s->docs_bad,
-		(unsigned long long)z.total,
-		(unsigned long long)z.distinct,
-		(unsigned long long)z.distinct_bytes, v->n,
-		(unsigned long long)(t->n ? t->count[t->n - 1] : 0),
-		(unsigned long long)(t->memory / 1000000));
+	bpetrain_summary(r, &b);
+	fwrite(b.p, 1, b.n, stderr);
+	buf_clear(&b);
 }
 
 int
@@ -282,6 +249,7 @@ main(int argc, char **argv)
 	struct outputs out = {NULL, NULL, NULL};
 	struct bpetrain t = {0};
 	struct doc_stats stats;
+	struct bpetrain_report report = {.docs = &stats, .learned = &t};
 	struct pieces *p;
 	struct vocab *v;
 	struct err e = {0};
@@ -292,11 +260,14 @@ main(int argc, char **argv)
 	if (bpetrain_check_special(&t, o.special.v, o.special.n, &e) ||
 	    outputs_open(&out, &o, &e) ||
 	    !(p = count(&o, argv + at, argc - at, &stats, &e)) ||
-	    !(v = learn(&o, p, &t, &e)) ||
-	    outputs_commit(&out, &stats, p, v, &t, &e))
+	    !(v = learn(&o, p, &t, &e)))
+		die_err(&e);
+	report.pieces = p;
+	report.tokens = v->n;
+	if (outputs_commit(&out, v, &report, &e))
 		die_err(&e);
 	if (!args_common.quiet && (args_common.verbose || isatty(2)))
-		summary(&stats, p, v, &t);
+		summary(&report);
 	vocab_free(v);
 	bpetrain_clear(&t);
 	pieces_free(p);
