@@ -6,7 +6,8 @@ usage: gen-unicode.py GeneralCategory-16.0.txt UnicodeData.txt > unicode_tab.c
 The first file has lines "first..last ; category" for every assigned code
 point (Unicode 16.0); the second is the Unicode Character Database's file of
 that name (15.0), from which come the canonical decompositions and combining
-classes.  Composition exclusions are singletons, decompositions that begin
+classes, without those of code points that came after 9.0: the normalizer of
+`tokenizers` has the tables of that version, and ids must be equal to its.  Composition exclusions are singletons, decompositions that begin
 with a non-starter, and the script-specific ones, which Python's unicodedata
 tells apart: a pair that NFC leaves apart is excluded.
 """
@@ -17,6 +18,22 @@ CATS = ("Cn Cc Cf Co Cs Ll Lm Lo Lt Lu Mc Me Mn Nd Nl No Pc Pd Pe Pf Pi Po "
         "Ps Sc Sk Sm So Zl Zp Zs").split()
 SPACE_CC = len(CATS)            # the controls that \s matches
 SHIFT = 7
+
+# Code points of 10.0 to 15.0 with a combining class or a decomposition.
+LATE = [
+    (0x7fd, 0x7fd), (0x898, 0x89f), (0x8ca, 0x8d3), (0x9fe, 0x9fe),
+    (0xc3c, 0xc3c), (0xd3b, 0xd3c), (0xeba, 0xeba), (0x1715, 0x1715),
+    (0x1abf, 0x1ace), (0x1df6, 0x1dfa), (0xa82c, 0xa82c), (0x10d24, 0x10d27),
+    (0x10eab, 0x10eac), (0x10efd, 0x10eff), (0x10f46, 0x10f50),
+    (0x10f82, 0x10f85), (0x11070, 0x11070), (0x1133b, 0x1133b),
+    (0x1145e, 0x1145e), (0x11839, 0x1183a), (0x11938, 0x11938),
+    (0x1193d, 0x1193e), (0x11943, 0x11943), (0x119e0, 0x119e0),
+    (0x11a34, 0x11a34), (0x11a47, 0x11a47), (0x11a99, 0x11a99),
+    (0x11d42, 0x11d42), (0x11d44, 0x11d45), (0x11d97, 0x11d97),
+    (0x11f41, 0x11f42), (0x16ff0, 0x16ff1), (0x1e08f, 0x1e08f),
+    (0x1e130, 0x1e136), (0x1e2ae, 0x1e2ae), (0x1e2ec, 0x1e2ef),
+    (0x1e4ec, 0x1e4ef),
+]
 
 
 def categories(path):
@@ -39,6 +56,8 @@ def decompositions(path):
     for line in open(path):
         f = line.rstrip("\n").split(";")
         c = int(f[0], 16)
+        if any(a <= c <= b for a, b in LATE):
+            continue
         if f[3] != "0":
             ccc[c] = int(f[3])
         if f[5] and f[5][0] != "<":
@@ -84,7 +103,7 @@ def main():
     pairs.sort()
 
     print("/* Made by gen-unicode.py: categories of Unicode 16.0, canonical\n"
-          " * decompositions, combining classes and compositions of 15.0."
+          " * decompositions, combining classes and compositions of 9.0."
           "  Do not edit. */")
     print('#include "corpus/unicode.h"\n')
     index, data = two_stage(cat)

@@ -3,8 +3,9 @@
  *
  * No result depends on the machine's libraries: the categories are those of
  * Unicode 16.0 (equal, code point by code point, to what `tokenizers` matches
- * with \p{L}, \p{N} and \p{M}), canonical composition is that of 15.0.  The
- * tables in unicode_tab.c are made by gen-unicode.py.
+ * with \p{L}, \p{N} and \p{M}), canonical composition is that of 9.0, as in
+ * its normalizer (characters that came later are left alone).  The tables in
+ * unicode_tab.c are made by gen-unicode.py.
  *
  * Everything here is a pure function; any thread may call it.
  */
