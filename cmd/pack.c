@@ -38,10 +38,13 @@ struct options {
 	double val_frac;
 };
 
+/* Room for the ids of most blocks, so that few of them have to grow. */
+enum { IDS = 96 * 1024 };
+
 /* The ids of one block: document i of the batch ends at end[i]. */
 struct encoded {
 	struct ids ids;
-	size_t *end, cap;
+	size_t *end, n, cap;
 	struct encoded *next;
 };
 
@@ -90,7 +93,12 @@ encoded_new(struct pack *p)
 	if (x)
 		p->free = x->next;
 	pthread_mutex_unlock(&p->lock);
-	return x ? x : xcalloc(1, sizeof(*x));
+	if (x)
+		return x;
+	x = xcalloc(1, sizeof(*x));
+	x->ids.cap = IDS;
+	x->ids.v = xreallocarray(NULL, IDS, sizeof(*x->ids.v));
+	return x;
 }
 
 static void
@@ -105,31 +113,41 @@ put_id(struct ids *ids, int64_t id)
 	ids->v[ids->n++] = id;
 }
 
+/* What a worker fills while it parses a block. */
+struct work {
+	const struct pack *p;
+	struct bpe_enc *enc;
+	struct encoded *x;
+};
+
+static void
+encode(void *ctx, const struct doc *d)
+{
+	struct work *w = ctx;
+	struct encoded *x = w->x;
+
+	if (!d->bad) {
+		put_id(&x->ids, w->p->bos);
+		bpe_encode(w->enc, d->text, &x->ids);
+		put_id(&x->ids, w->p->eos);
+	}
+	if (x->n == x->cap) {
+		x->cap = x->cap ? 2 * x->cap : 256;
+		x->end = xreallocarray(x->end, x->cap, sizeof(*x->end));
+	}
+	x->end[x->n++] = x->ids.n;
+}
+
 static int
 pack_work(void *ctx, void *item, int worker, struct err *e)
 {
 	struct pack *p = ctx;
 	struct doc_batch *b = item;
-	struct encoded *x;
-	size_t i;
+	struct work w = {p, p->enc[worker], encoded_new(p)};
 
-	if (doc_parse(p->parser[worker], b, e))
-		return -1;
-	b->user = x = encoded_new(p);
-	if (x->cap < b->n) {
-		x->cap = b->n;
-		x->end = xreallocarray(x->end, x->cap, sizeof(*x->end));
-	}
-	x->ids.n = 0;
-	for (i = 0; i < b->n; i++) {
-		if (!b->v[i].bad) {
-			put_id(&x->ids, p->bos);
-			bpe_encode(p->enc[worker], b->v[i].text, &x->ids);
-			put_id(&x->ids, p->eos);
-		}
-		x->end[i] = x->ids.n;
-	}
-	return 0;
+	b->user = w.x;
+	w.x->n = w.x->ids.n = 0;
+	return doc_parse_each(p->parser[worker], b, encode, &w, e);
 }
 
 /* Of the id alone, so that a document is in the same set in every run. */

@@ -8,7 +8,8 @@
  * string is never longer than its spelling in the line, so one allocation of
  * the block's size does, unless two options pick the same value; then a
  * second one is chained on.  The copies stay in the processor's cache and
- * cost little beside the parsing.
+ * cost little beside the parsing; where the texts are used at once
+ * (doc_parse_each) they are not copied, and the arena is small.
  *
  * Blocks come from a free list of the reader: in the steady state reading
  * allocates nothing.
@@ -128,7 +129,7 @@ arena_take(struct arena **a, size_t n)
 	char *p;
 
 	if ((*a)->cap - (*a)->n < n)
-		*a = arena_new(n + 4096, *a);
+		*a = arena_new(n + 2 * (*a)->cap, *a);
 	p = (*a)->p + (*a)->n;
 	(*a)->n += n;
 	return p;
@@ -335,6 +336,7 @@ no_text(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 	set_bad(b, d, why);
 }
 
+/* The text stays in the parser's memory. */
 static void
 parse_line(struct doc_parser *p, struct doc_batch *b, struct doc *d, size_t n)
 {
@@ -351,7 +353,7 @@ parse_line(struct doc_parser *p, struct doc_batch *b, struct doc *d, size_t n)
 		no_text(p, b, d, &v[KEY_TEXT]);
 		return;
 	}
-	d->text = keep(b, v[KEY_TEXT].str);
+	d->text = v[KEY_TEXT].str;
 	d->digest = doc_digest(d->text);
 	d->surrogates = surrogates;
 	if (v[KEY_ID].present && v[KEY_ID].type == JSON_STRING &&
@@ -390,15 +392,22 @@ batch_next(struct doc_batch *b)
 	return memset(&b->v[b->n], 0, sizeof(*b->v));
 }
 
-int
-doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e)
+static void
+keep_text(void *ctx, const struct doc *d)
+{
+	struct doc_batch *b = ctx;
+
+	b->v[b->n].text = keep(b, d->text);
+}
+
+static int
+parse(struct doc_parser *p, struct doc_batch *b,
+      void (*each)(void *, const struct doc *), void *ctx, struct err *e)
 {
 	const char *at = b->chunk.p, *end = b->chunk.p + b->chunk.n, *lf;
-	struct memory *m = b->priv;
 	uint64_t line = b->chunk.line;
 	struct doc *d;
 
-	m->arena = arena_reset(m->arena, b->chunk.n + 4096);
 	for (b->n = 0; at < end; at = lf + 1, line++) {
 		lf = memchr(at, '\n', end - at);
 		if (!lf)
@@ -410,14 +419,40 @@ doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e)
 		d->lineno = line;
 		d->line = (struct span){at, lf - at + (lf < end)};
 		parse_line(p, b, d, lf - at);
-		if (lf == end)
-			end_line(b, d);
 		if (d->bad && p->on_bad == DOC_FAIL)
 			return err_set(e, "%s:%llu: %s", d->file,
 				       (unsigned long long)line, d->why);
+		each(ctx, d);
+		if (lf == end)
+			end_line(b, d);
 		b->n++;
 	}
 	return 0;
+}
+
+int
+doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e)
+{
+	struct memory *m = b->priv;
+
+	m->arena = arena_reset(m->arena, b->chunk.n + 4096);
+	return parse(p, b, keep_text, b, e);
+}
+
+int
+doc_parse_each(struct doc_parser *p, struct doc_batch *b,
+	       void (*each)(void *ctx, const struct doc *d), void *ctx,
+	       struct err *e)
+{
+	struct memory *m = b->priv;
+	size_t i;
+	int r;
+
+	m->arena = arena_reset(m->arena, 4096);
+	r = parse(p, b, each, ctx, e);
+	for (i = 0; i < b->n; i++)
+		b->v[i].text.p = NULL;
+	return r;
 }
 
 struct span

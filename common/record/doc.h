@@ -40,7 +40,7 @@ void doc_opts_init(struct doc_opts *o);
 /* Fill table rows for --text-key --id-key --on-bad --stats; returns the count. */
 size_t doc_opts_args(struct doc_opts *o, struct arg *table);
 
-/* Readable bytes behind every text, as SIMD scanners need them. */
+/* Readable bytes behind every text of doc_parse(), for SIMD scanners. */
 enum { DOC_PADDING = INPUT_PADDING };
 
 struct doc {
@@ -87,6 +87,14 @@ void doc_parser_free(struct doc_parser *p);
  * it.  One parser belongs to one thread.
  */
 int doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e);
+/*
+ * The same with each(ctx, d) called for every document as it is parsed, good
+ * or bad.  Its text is not kept: afterwards text.n and digest stand, text.p is
+ * NULL.  Spares memory of the size of the block.
+ */
+int doc_parse_each(struct doc_parser *p, struct doc_batch *b,
+		   void (*each)(void *ctx, const struct doc *d), void *ctx,
+		   struct err *e);
 void doc_batch_free(struct doc_batch *b);
 
 /* id of a document: its id, or FILE:LINE built in tmp. */

@@ -447,6 +447,62 @@ batches_live(void **state)
 }
 
 static void
+same_text(void *ctx, const struct doc *d)
+{
+	struct buf *b = ctx;
+
+	buf_printf(b, "%llu|", (unsigned long long)d->lineno);
+	buf_put(b, d->text.p, d->text.n);
+	buf_puts(b, d->bad ? d->why : "");
+	buf_putc(b, '\n');
+}
+
+/* One at a time or all at once: the same documents. */
+static void
+each_is_parse(void **state)
+{
+	const char *path = "tests/data/nasty/text_types.jsonl";
+	struct doc_opts o;
+	struct doc_reader *r;
+	struct doc_parser *p;
+	struct doc_batch *b;
+	struct buf one = {0}, all = {0};
+	struct err e = {0};
+	uint64_t digest = 0;
+	size_t i, k;
+
+	(void)state;
+	doc_opts_init(&o);
+	o.on_bad = DOC_PASS;
+	p = doc_parser_new(&o);
+	for (k = 0; k < 2; k++) {
+		r = doc_reader_open(&path, 1, &o);
+		while ((b = doc_read(r, 200, &e))) {
+			if (k)
+				assert_int_equal(doc_parse_each(p, b,
+					same_text, &one, &e), 0);
+			else
+				assert_int_equal(doc_parse(p, b, &e), 0);
+			for (i = 0; i < b->n; i++) {
+				assert_true(!k || !b->v[i].text.p);
+				digest += k ? -b->v[i].digest :
+				    b->v[i].digest;
+				if (!k)
+					same_text(&all, &b->v[i]);
+			}
+			doc_batch_free(b);
+		}
+		doc_reader_close(r);
+	}
+	assert_true(digest == 0 && all.n > 200);
+	assert_int_equal(one.n, all.n);
+	assert_memory_equal(one.p, all.p, all.n);
+	doc_parser_free(p);
+	buf_clear(&one);
+	buf_clear(&all);
+}
+
+static void
 books(void **state)
 {
 	const struct doc d[3] = {
@@ -488,6 +544,7 @@ main(void)
 		cmocka_unit_test(keys),
 		cmocka_unit_test(bad_lines),
 		cmocka_unit_test(batches_live),
+		cmocka_unit_test(each_is_parse),
 		cmocka_unit_test(books),
 	};
 
