@@ -15,7 +15,12 @@ struct bpe;
 struct bpe *bpe_new(const struct vocab *v, struct err *e);	/* keeps v */
 void bpe_free(struct bpe *b);
 
-/* cache_bytes 0: the default (stated in pack.1). */
+/*
+ * cache_bytes bounds the piece cache (0: BPE_CACHE); 64 KiB is the least.
+ * Beside it a piece of n bytes takes about 50 n while it is merged, which
+ * matters for one of many megabytes.
+ */
+enum { BPE_CACHE = 40 << 20 };
 struct bpe_enc;
 struct bpe_enc *bpe_enc_new(const struct bpe *b, size_t cache_bytes);
 void bpe_enc_free(struct bpe_enc *c);

@@ -38,7 +38,8 @@ struct bpe {
 	/* SentencePiece */
 	uint32_t *char_slot;	/* code point, id: open table of pairs */
 	size_t char_mask;
-	int cut_spaces;		/* no merge crosses "x " */
+	int cut_spaces;		/* no merge crosses "x ", x no space */
+	uint64_t join[128][2];	/* a merge may cross "xy": bit y of join[x] */
 };
 
 /* Symbols of one piece while it is merged. */

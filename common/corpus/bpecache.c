@@ -29,8 +29,7 @@ enum {
 	COUNT_SHIFT = 29,	/* above it: ids less one, or ... */
 	MORE = 7,		/* ... number, place in the area, its age */
 	BATCH = 256,
-	LONGEST = 1024,	/* bytes of a piece in the second */
-	DEFAULT_BYTES = 40 << 20
+	LONGEST = 1024	/* bytes of a piece in the second */
 };
 
 struct key {
@@ -79,7 +78,7 @@ cache_new(size_t bytes)
 	struct cache *k = xcalloc(1, sizeof(*k));
 
 	if (bytes == 0)
-		bytes = DEFAULT_BYTES;
+		bytes = BPE_CACHE;
 	if (bytes < 65536)
 		bytes = 65536;
 	/* four fifths for the first table, as far as powers of two allow */

@@ -8,10 +8,11 @@
  *
  * Symbols are characters; one that the vocabulary lacks becomes its bytes
  * (byte_fallback), else the unknown token, several in a row one with
- * fuse_unk.  There is no pre-tokenizer: a text is one piece.  But when no
- * merge has a left part that ends in something else than a space and a right
- * part that begins with one, no merge crosses such a place, and cutting
- * there changes nothing.  Then words are pieces that the cache knows.
+ * fuse_unk.  There is no pre-tokenizer: a text is one piece.  But where no
+ * merge has a left part that ends in x and a right part that begins with y,
+ * none crosses a place "xy", and cutting there changes nothing.  Such pairs
+ * of ASCII characters are found once, and whether all of "x " are such; then
+ * the pieces are about words, and the cache knows them.
  */
 #include <stdlib.h>
 
@@ -50,6 +51,37 @@ ends_space(struct span t)
 	return t.n >= 3 && memcmp(t.p + t.n - 3, U2581, 3) == 0;
 }
 
+static void
+set_join(struct bpe *b, unsigned x, unsigned y)
+{
+	b->join[x][y >> 6] |= UINT64_C(1) << (y & 63);
+}
+
+/* Which places a merge may cross; unknown characters may fuse. */
+static void
+find_joins(struct bpe *b)
+{
+	const struct vocab *v = b->v;
+
+	b->cut_spaces = 1;
+	for (size_t i = 0; i < v->nmerges; i++) {
+		struct span l = v->token[v->merge[i][0]];
+		struct span r = v->token[v->merge[i][1]];
+		unsigned x = ends_space(l) ? ' ' : (uint8_t)l.p[l.n - 1];
+		unsigned y = starts_space(r) ? ' ' : (uint8_t)r.p[0];
+
+		if (x < 128 && y < 128)
+			set_join(b, x, y);
+		if (y == ' ' && x != ' ')
+			b->cut_spaces = 0;
+	}
+	for (unsigned x = 0; !v->byte_fallback && x < 128; x++)
+		for (unsigned y = 0; y < 128; y++)
+			if (char_id(b, x) == UINT32_MAX &&
+			    char_id(b, y) == UINT32_MAX)
+				set_join(b, x, y);
+}
+
 int
 spm_init(struct bpe *b, struct err *e)
 {
@@ -84,11 +116,7 @@ spm_init(struct bpe *b, struct err *e)
 	if (v->ignore_merges)
 		return err_set(e, "ignore_merges is not done for a "
 			       "SentencePiece vocabulary");
-	b->cut_spaces = 1;
-	for (size_t i = 0; i < v->nmerges; i++)
-		if (starts_space(v->token[v->merge[i][1]]) &&
-		    !ends_space(v->token[v->merge[i][0]]))
-			b->cut_spaces = 0;
+	find_joins(b);
 	return 0;
 }
 
@@ -125,23 +153,29 @@ spm_symbols(const struct bpe *b, const char *p, size_t n, uint32_t *id)
 	return k;
 }
 
-/* Ends of pieces: before each run of spaces, or (each) before each space. */
+/* Ends of pieces: where no merge crosses; before each space where the file
+ * asks for that. */
 static size_t
-next_pieces(const char *p, size_t n, size_t *pos, int each, uint32_t *ends,
-	    size_t max)
+next_pieces(const struct bpe *b, const char *p, size_t n, size_t *pos,
+	    uint32_t *ends, size_t max)
 {
+	int each = b->v->sp_split, spaces = each || b->cut_spaces;
 	size_t k = 0, i = *pos;
+	unsigned x;
 
 	while (k < max && i < n) {
-		const char *s;
+		for (x = (uint8_t)p[i++]; i < n; i++) {
+			unsigned y = (uint8_t)p[i];
 
-		while (i < n && p[i] == ' ')
-			if (each && ++i)
+			if ((x | y) < 128) {
+				if (!(b->join[x][y >> 6] >> (y & 63) & 1) ||
+				    (each && y == ' '))
+					break;
+			} else if (y == ' ' && spaces) {
 				break;
-			else if (!each)
-				i++;
-		s = memchr(p + i, ' ', n - i);
-		i = s ? (size_t)(s - p) : n;
+			}
+			x = y;
+		}
 		ends[k++] = (uint32_t)i;
 	}
 	*pos = i;
@@ -195,16 +229,10 @@ void
 spm_section(struct bpe_enc *c, struct span text, int first, struct ids *out)
 {
 	struct span t = with_prefix(c, space_form(text, &c->nfc), first);
-	const struct vocab *v = c->b->v;
 	size_t pos = 0, start = 0, k;
 	uint32_t ends[256];
 
-	if (!v->sp_split && !c->b->cut_spaces) {
-		if (t.n)
-			piece_encode(c, t.p, t.n, out);
-		return;
-	}
-	while ((k = next_pieces(t.p, t.n, &pos, v->sp_split, ends, 256))) {
+	while ((k = next_pieces(c->b, t.p, t.n, &pos, ends, 256))) {
 		cache_encode(c, t.p, t.n, start, ends, k, out);
 		start = ends[k - 1];
 	}

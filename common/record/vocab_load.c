@@ -291,7 +291,7 @@ merge_parts(const struct json *m, struct span part[2])
 	    m->kids[0].type == JSON_STRING && m->kids[1].type == JSON_STRING) {
 		part[0] = m->kids[0].str;
 		part[1] = m->kids[1].str;
-		return 0;
+		return part[0].n && part[1].n ? 0 : -1;
 	}
 	if (m->type != JSON_STRING || m->str.n == 0)
 		return -1;
@@ -300,7 +300,8 @@ merge_parts(const struct json *m, struct span part[2])
 		return -1;
 	part[0] = (struct span){m->str.p, (size_t)(sp - m->str.p)};
 	part[1] = (struct span){sp + 1, m->str.n - part[0].n - 1};
-	return memchr(part[1].p, ' ', part[1].n) ? -1 : 0;
+	return part[0].n == 0 || part[1].n == 0 ||
+		memchr(part[1].p, ' ', part[1].n) ? -1 : 0;
 }
 
 static int
