@@ -19,8 +19,10 @@ static void
 pair_add(struct bpe *b, const uint32_t m[3], uint32_t rank)
 {
 	uint64_t key = (uint64_t)m[0] << ID_BITS | m[1], *x;
-	size_t i = pair_hash(key);
+	uint64_t h = pair_hash(key), bit = h >> b->filter_shift;
+	size_t i = h >> 32;
 
+	b->filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
 	/* a merge that stands twice: the last one counts, as in tokenizers */
 	for (;; i++) {
 		x = &b->pair[i & b->pair_mask];
@@ -48,6 +50,11 @@ merge_init(struct bpe *b, struct err *e)
 	b->pair = mem_pages(size * sizeof(*b->pair));
 	b->pair_mask = size - 1;
 	memset(b->pair, 0xff, size * sizeof(*b->pair));
+	b->filter_shift = 64;
+	for (size_t bits = 1; bits < 8 * v->nmerges + 4096; bits *= 2)
+		b->filter_shift--;
+	b->filter = xcalloc((UINT64_C(1) << (64 - b->filter_shift)) / 64,
+			    sizeof(*b->filter));
 	b->low = xmalloc(65536 * sizeof(*b->low));
 	memset(b->low, 0xff, 65536 * sizeof(*b->low));
 	for (size_t i = 0; i < v->nmerges; i++)
@@ -67,6 +74,7 @@ merge_clear(struct bpe *b)
 {
 	if (b->pair)
 		mem_pages_free(b->pair, (b->pair_mask + 1) * sizeof(*b->pair));
+	free(b->filter);
 	free(b->low);
 	free(b->result);
 }

@@ -32,20 +32,26 @@ void
 names_add(struct name_table *t, uint32_t index)
 {
 	struct span s = t->name[index];
-	size_t i = XXH3_64bits(s.p, s.n) & t->mask;
+	uint64_t h = XXH3_64bits(s.p, s.n);
+	size_t i = h & t->mask;
 
 	while (t->slot[i])
 		i = (i + 1) & t->mask;
-	t->slot[i] = index + 1;
+	t->slot[i] = h >> 32 << 32 | (index + 1);
 }
 
 int64_t
 names_find(const struct name_table *t, struct span s)
 {
-	size_t i = XXH3_64bits(s.p, s.n) & t->mask;
+	uint64_t h = XXH3_64bits(s.p, s.n);
+	size_t i = h & t->mask;
 
-	for (; t->slot[i]; i = (i + 1) & t->mask)
-		if (span_eq(t->name[t->slot[i] - 1], s))
-			return t->slot[i] - 1;
+	for (; t->slot[i]; i = (i + 1) & t->mask) {
+		uint32_t index = (uint32_t)t->slot[i] - 1;
+
+		if ((t->slot[i] ^ h) >> 32 == 0 &&
+		    span_eq(t->name[index], s))
+			return index;
+	}
 	return -1;
 }

@@ -11,7 +11,7 @@
 
 /* The strings are borrowed and may be set one by one before names_add(). */
 struct name_table {
-	uint32_t *slot;		/* index + 1 */
+	uint64_t *slot;		/* high half of the hash, index + 1 */
 	size_t mask;
 	const struct span *name;
 };
