@@ -412,6 +412,10 @@ id_findings(const struct checker *c, struct check_report *r, struct err *e)
 		buf_printf(&found(c, r, CHECK_IDS, &s->ids, i->tokens, "tokens",
 				  e)->what, "id %u, the vocabulary has %u",
 			   s->bad_id, c->vocab);
+	else if (c->vocab > 65536 && i->width == 2)
+		buf_printf(&found(c, r, CHECK_IDS, &all, i->tokens, "tokens",
+				  e)->what, "ids of 2 bytes cannot hold a "
+			   "vocabulary of %u", c->vocab);
 	if ((double)s->replaced.count > fine)
 		buf_puts(&found(c, r, CHECK_REPLACED, &s->replaced, i->tokens,
 				"tokens", e)->what, "U+FFFD or bytes that are "

@@ -602,6 +602,9 @@ foreign_join(struct shards *s, struct err *e)
 	uint64_t carry = 0, hash[2] = {0, 0};
 	size_t i;
 
+	if (h->limit && h->vocab > 65536 && s->part[0].width == 2)
+		return err_set(e, "%s: ids of 2 bytes cannot hold a vocabulary "
+			       "of %u", s->part[0].name, h->vocab);
 	for (i = 0; i < s->nparts; i++)
 		all &= s->part[i].bounds;
 	for (i = 0; i < s->nparts; i++) {

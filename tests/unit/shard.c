@@ -761,6 +761,13 @@ ids_beyond_the_vocabulary(void **state)
 	assert_non_null(strstr(e.msg, "offset 4: token 2 is id 300, the "
 			       "vocabulary has 300"));
 	shards_close(s);
+	/* 16 bits are too few for the vocabulary */
+	h.vocab = 70000;
+	h.width = 2;
+	e.set = 0;
+	assert_null(shards_open_hint((const char *[]){path("v.bin")}, 1, &h,
+				     &e));
+	assert_non_null(strstr(e.msg, "cannot hold a vocabulary of 70000"));
 }
 
 static void
