@@ -31,7 +31,7 @@ struct bpe {
 	uint32_t byte_id[256];
 	uint64_t *pair;		/* open table */
 	size_t pair_mask;
-	uint64_t *filter;	/* a bit for each hash of a pair that is there */
+	uint64_t *filter;	/* a bit for the hash of each pair */
 	unsigned filter_shift;
 	uint32_t *low;		/* [256 * 256] rank of pairs of ids < 256 */
 	struct name_table whole;	/* ignore_merges: bytes to id */
@@ -121,7 +121,8 @@ void piece_encode(struct bpe_enc *c, const char *p, size_t n,
 struct cache *cache_new(size_t bytes);
 void cache_free(struct cache *k);
 
-/* Pieces text[start..ends[0]), text[ends[0]..ends[1]), ...; text has n bytes. */
+/* Pieces text[start..ends[0]), text[ends[0]..ends[1]), ...; text has n
+ * bytes. */
 void cache_encode(struct bpe_enc *c, const char *text, size_t n, size_t start,
 		  const uint32_t *ends, size_t k, struct ids *out);
 

@@ -41,8 +41,9 @@ const char *split_name(const char *pattern);
 /*
  * Cut text[*pos..n): writes the ends (offsets in text, exclusive) of the next
  * pieces, at most max, and moves *pos behind the last one.  Returns how many;
- * 0 when *pos == n.  n < 4 GiB; max >= 64.  scratch is one a thread (split_scratch_new);
- * a call sequence over one text must use one scratch and start at *pos 0.
+ * 0 when *pos == n.  n < 4 GiB; max >= 64.  scratch is one a thread
+ * (split_scratch_new); a call sequence over one text must use one scratch and
+ * start at *pos 0.
  */
 struct split_scratch;
 struct split_scratch *split_scratch_new(const struct split *s);

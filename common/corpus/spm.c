@@ -105,8 +105,8 @@ spm_init(struct bpe *b, struct err *e)
 		if (len != t.n)
 			continue;
 		if (c == ' ')
-			return err_set(e, "token %u is a space: not done beside "
-				       "U+2581", i);
+			return err_set(e, "token %u is a space: not done "
+				       "beside U+2581", i);
 		k = char_place(b, c == 0x2581 ? ' ' : c);
 		b->char_slot[2 * k] = c == 0x2581 ? ' ' : c;
 		b->char_slot[2 * k + 1] = i;

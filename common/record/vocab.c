@@ -227,7 +227,8 @@ build_merges(struct vocab *v, const uint32_t (*pairs)[2], size_t n,
 	struct buf b = {0};
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t l = pairs[i][0], r = pairs[i][1], id = 256 + (uint32_t)i;
+		uint32_t l = pairs[i][0], r = pairs[i][1];
+		uint32_t id = 256 + (uint32_t)i;
 
 		if (l >= id || r >= id) {
 			err_set(e, "merge %zu: ids %u and %u, but only %u "
@@ -239,8 +240,9 @@ build_merges(struct vocab *v, const uint32_t (*pairs)[2], size_t n,
 		buf_put(&b, v->token[r].p, v->token[r].n);
 		v->token[id] = vocab_keep(v, b.p, b.n);
 		if (names_find(names, v->token[id]) >= 0) {
-			err_set(e, "merge %zu: its bytes are token %lld already",
-				i, (long long)names_find(names, v->token[id]));
+			err_set(e, "merge %zu: its bytes are token %lld "
+				"already", i,
+				(long long)names_find(names, v->token[id]));
 			break;
 		}
 		names_add(names, id);

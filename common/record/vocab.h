@@ -17,7 +17,7 @@
 
 enum vocab_kind {
 	VOCAB_BYTE_LEVEL,	/* GPT-2 family: tokens are byte strings */
-	VOCAB_SENTENCEPIECE	/* byte_fallback BPE over characters (Llama-2, Mistral) */
+	VOCAB_SENTENCEPIECE	/* over characters: Llama-2, Mistral */
 };
 
 /*
@@ -45,9 +45,9 @@ enum vocab_prepend {
 struct vocab {
 	enum vocab_kind kind;
 	uint32_t n;		/* ids 0..n-1, specials included */
-	struct span *token;	/* [n] bytes (byte level: decoded; SP: UTF-8 with
-				   U+2581, byte tokens <0xHH> as their one byte);
-				   p NULL: no token has this id */
+	struct span *token;	/* [n] bytes (byte level: decoded; SP: UTF-8
+				   with U+2581, byte tokens <0xHH> as their one
+				   byte); p NULL: no token has this id */
 	uint8_t *flags;		/* [n] VOCAB_* below */
 	size_t nmerges;
 	uint32_t (*merge)[3];	/* left, right, result, in rank order */
@@ -63,7 +63,7 @@ struct vocab {
 	int nfc;		/* normalizer NFC */
 	int add_prefix_space;	/* ByteLevel add_prefix_space */
 	enum vocab_prepend sp_prepend;
-	int sp_split;		/* Metaspace split: a piece begins at each U+2581 */
+	int sp_split;		/* Metaspace split: a cut before each U+2581 */
 	int byte_fallback, fuse_unk;
 	int ignore_merges;	/* whole-piece lookup first */
 	int64_t bos, eos, unk, pad;	/* id or -1 */

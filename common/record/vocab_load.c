@@ -64,8 +64,9 @@ read_names(struct load *l)
 		if (t->type != JSON_NUMBER || !t->is_int || t->i < 0 ||
 		    t->i > (int64_t)(4 * room + 65536))
 			return load_fail(l, "model: vocab: token '%.*s': its "
-					 "id is not a number from 0 to %zu", (int)t->key.n,
-				    t->key.p, 4 * room + 65536);
+					 "id is not a number from 0 to %zu",
+					 (int)t->key.n, t->key.p,
+					 4 * room + 65536);
 		max = t->i > max ? t->i : max;
 	}
 	room += (size_t)max + 1;
@@ -79,9 +80,10 @@ read_names(struct load *l)
 
 		if (l->name[t->i].p)
 			return load_fail(l, "model: vocab: '%.*s' and '%.*s' "
-					 "have the same id %lld", (int)l->name[t->i].n,
-				    l->name[t->i].p, (int)t->key.n, t->key.p,
-				    (long long)t->i);
+					 "have the same id %lld",
+					 (int)l->name[t->i].n, l->name[t->i].p,
+					 (int)t->key.n, t->key.p,
+					 (long long)t->i);
 		l->name[t->i] = vocab_keep(l->v, t->key.p, t->key.n);
 		names_add(&l->names, (uint32_t)t->i);
 	}
@@ -122,7 +124,8 @@ read_added_one(struct load *l, const struct json *t, int64_t *next)
 	s.id = (uint32_t)have;
 	s.special = load_flag(l, t, "special", 0);
 	s.normalized = load_flag(l, t, "normalized", !s.special);
-	if (!s.special && (load_flag(l, t, "lstrip", 0) || load_flag(l, t, "rstrip", 0) ||
+	if (!s.special && (load_flag(l, t, "lstrip", 0) ||
+			   load_flag(l, t, "rstrip", 0) ||
 			   load_flag(l, t, "single_word", 0)))
 		return load_fail(l, "added_tokens: '%.*s': lstrip, rstrip and "
 				 "single_word of a token that is not special "
@@ -385,7 +388,8 @@ load(struct load *l)
 	if (check_model(l) < 0 ||
 	    load_normalizer(l, json_get(r, "normalizer")) < 0 ||
 	    load_pre_tokenizer(l, json_get(r, "pre_tokenizer")) < 0 ||
-	    load_decoder(l, json_get(r, "decoder")) < 0 || load_set_kind(l) < 0 ||
+	    load_decoder(l, json_get(r, "decoder")) < 0 ||
+	    load_set_kind(l) < 0 ||
 	    read_names(l) < 0 || read_added(l) < 0 || read_unk(l) < 0 ||
 	    read_merges(l) < 0 || set_tokens(l) < 0 ||
 	    load_post_processor(l, json_get(r, "post_processor")) < 0 ||

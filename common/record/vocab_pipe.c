@@ -320,14 +320,15 @@ load_set_kind(struct load *l)
 	if (!l->byte_level && !sp && !v->byte_fallback)
 		return load_fail(l, "neither a ByteLevel pre_tokenizer nor "
 				 "SentencePiece (byte_fallback, Metaspace, "
-				 "Prepend or Replace): other ways are not done");
+				 "Prepend or Replace): other ways are not "
+				 "done");
 	v->kind = l->byte_level ? VOCAB_BYTE_LEVEL : VOCAB_SENTENCEPIECE;
 	if (v->kind == VOCAB_SENTENCEPIECE && !l->sp_replace)
 		return load_fail(l, "SentencePiece without a Replace of the "
 				 "space by U+2581 is not done");
 	if (v->kind == VOCAB_SENTENCEPIECE && (v->nfc || v->nsplit))
-		return load_fail(l, "SentencePiece with %s is not done", v->nfc ?
-			    "the normalizer NFC" : "a Split");
+		return load_fail(l, "SentencePiece with %s is not done",
+				 v->nfc ? "the normalizer NFC" : "a Split");
 	return 0;
 }
 

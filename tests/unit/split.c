@@ -106,7 +106,8 @@ test_nul(void **state)
 static void
 test_sequence(void **state)
 {
-	const char *names[] = {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+	const char *names[] = {"\\p{N}{1,3}",
+		"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
 		"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
 		"[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+"
 		"[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"};

@@ -329,7 +329,8 @@ test_json_taken(void **state)
 		{"\"tt t\"", "[\"tt\", \"t\"]"},
 		{"\"type\": \"BPE\", ", ""},
 		{"\"normalizer\": null", "\"normalizer\": {\"type\": "
-			"\"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}]}"},
+			"\"Sequence\", \"normalizers\": "
+			"[{\"type\": \"NFC\"}]}"},
 		{"Isolated", "Contiguous"},
 		{SPLIT_GPT2, "{\"String\": \"ab\"}"},
 		{"{\"type\": \"Split\"", "{\"type\": \"Digits\", "

@@ -8,7 +8,8 @@
 #include "corpus/bpe.h"
 #include "tests/fuzz/target.h"
 
-static const char text[] = "It's a\t \r\n  test<x> of 123 'S\xc3\xa9" "e\xcc\x81"
+static const char text[] = "It's a\t \r\n  test<x> of 123 'S\xc3\xa9"
+	"e\xcc\x81"
 	"\xe6\xbc\xa2\xe2\x96\x81 <|bos|>\xf0\x9f\x98\x80";
 
 static void
