@@ -5,9 +5,8 @@ usage: same_ids.py BIN TOKENIZER FILE.jsonl[.zst]...
 
 TOKENIZER: a tokenizer.json (held against tokenizers) or cl100k_base,
 o200k_base, r50k_base .tiktoken (held against tiktoken), maybe .zst.  A
-special-token string in a document is text for pack; tokenizers would make it
-a token, so there the specials are taken out of its file first; added tokens
-that are not special stay.  Status 1: a difference, which is printed.
+special-token string in a document is text for pack, and for tokenizers with
+encode_special_tokens; added tokens that are not special are tokens for both.  Status 1: a difference, which is printed.
 """
 import base64
 import json
@@ -46,10 +45,8 @@ def tiktoken_encoder(path):
 
 def tokenizers_encoder(path):
     from tokenizers import Tokenizer
-    d = json.load(open(path, encoding="utf-8"))
-    d["added_tokens"] = [a for a in d["added_tokens"] if not a["special"]]
-    d["post_processor"] = None
-    tok = Tokenizer.from_str(json.dumps(d, ensure_ascii=False))
+    tok = Tokenizer.from_file(path)
+    tok.encode_special_tokens = True
     return lambda t: tok.encode(t, add_special_tokens=False).ids
 
 
