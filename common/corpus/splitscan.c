@@ -16,8 +16,16 @@ struct text {
 	size_t n;
 };
 
+/* The classes of ASCII as far as a scanner asks for them. */
+static const uint8_t ascii[128] = {
+	['\t'] = UC_SPACE, ['\n'] = UC_SPACE, ['\v'] = UC_SPACE,
+	['\f'] = UC_SPACE, ['\r'] = UC_SPACE, [' '] = UC_SPACE,
+	['0' ... '9'] = UC_NUMBER, ['A' ... 'Z'] = UC_UPPER,
+	['a' ... 'z'] = UC_LOWER
+};
+
 /* Class of the character at i, 0 at the end; *next is behind it. */
-static unsigned
+static inline unsigned
 class_at(struct text t, size_t i, size_t *next)
 {
 	unsigned len, c;
@@ -25,6 +33,10 @@ class_at(struct text t, size_t i, size_t *next)
 	if (i >= t.n) {
 		*next = i;
 		return 0;
+	}
+	if ((unsigned char)t.p[i] < 128) {
+		*next = i + 1;
+		return ascii[(unsigned char)t.p[i]];
 	}
 	c = uc_class(uc_next(t.p + i, t.n - i, &len));
 	*next = i + len;
