@@ -15,7 +15,8 @@ comma := ,
 ifdef SANITIZE
 B := build/san-$(subst $(comma),-,$(SANITIZE))
 BIN := $(B)/bin
-SANFLAGS := -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+SANFLAGS := -fsanitize=$(SANITIZE) -fno-omit-frame-pointer \
+	-fno-sanitize-recover=all
 else
 B := build
 BIN := bin

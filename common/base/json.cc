@@ -123,6 +123,9 @@ reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
 	r->nfixed = 0;
 	if (reader_room(r, n, where, e) < 0)
 		return -1;
+	/* Newer versions pass over a byte-order mark, older ones do not. */
+	if (n > 2 && !memcmp(p, "\xef\xbb\xbf", 3))
+		return parse_fault(e, where, p, n, simdjson::TAPE_ERROR);
 	if (n > 2 && json_scan_maybe_surrogate(p, n - 2)) {
 		copy_padded(&r->fixed, p, n);
 		r->nfixed = json_scan_fix_surrogates(r->fixed.p, n);

@@ -193,6 +193,7 @@ faults_have_a_place(void **state)
 		const char *line, *want;
 	} t[] = {
 		{ "", "byte 1: the text ends too early" },
+		{ "\xef\xbb\xbf{}", "byte 1: no JSON value" },
 		{ "[1]", "byte 1: not an object" },
 		{ "\"s\"", "byte 1: not an object" },
 		{ "{\"text\":\"a\"", "byte 12: the text ends too early" },
