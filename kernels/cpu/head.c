@@ -19,6 +19,7 @@
 #include <string.h>
 
 enum { BUFFER = 64 << 20 };	/* bytes of exponentials, about */
+enum { CHUNK_ROWS = 1024 };
 
 struct stat {
 	float max, sum;
@@ -270,7 +271,7 @@ chunk_rows(const struct k_ce_head *a)
 {
 	int64_t r = BUFFER / a->w->out / (int64_t)kdtype_size(a->w->dt);
 
-	r = r / ROW_TILE * ROW_TILE;
+	r = cpu_min(r / ROW_TILE * ROW_TILE, CHUNK_ROWS);
 	return cpu_min(r < ROW_TILE ? ROW_TILE : r, a->n);
 }
 
@@ -292,6 +293,8 @@ cpu_ce_head(struct kernels *k, const struct k_ce_head *a)
 	char *p;
 
 	h.vp = (a->w->out + 31) / 32 * 32;
+	if (h.vp % 64 == 0)	/* rows a power of two apart share cache sets */
+		h.vp += 32;
 	e = a->dh ? (size_t)(step * h.vp) * kdtype_size(a->w->dt) : 0;
 	stat = (size_t)(step * h.w->fwd.n) * sizeof *h.stat;
 	z = (size_t)step * sizeof *h.zscale;

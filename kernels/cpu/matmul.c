@@ -2,15 +2,17 @@
  * matmul.c - cpu: products with weights
  *
  * Output is cut into tiles of at most 256 rows by 512 columns (weight
- * gradients: 512 by 512); a task computes one tile with one sequential oneDNN
- * product.  Tasks that share a tile of the weight follow each other.  A few
+ * gradients: 256 by 768, summed over rows in chunks that caches hold); a task
+ * computes one tile with sequential oneDNN products.  Tasks that share a tile of the weight follow each other.  A few
  * rows are not worth a product: they stream the weight (vec->matvec).
  */
 #include "kernels/cpu/weight.h"
 
 #include <string.h>
 
-enum { FEW_ROWS = 12, MATVEC_BYTES = 128 << 10, DW_TILE = 512, MAX_KN = 64 };
+enum { FEW_ROWS = 12, MATVEC_BYTES = 128 << 10, MATVEC_TASKS = 32 };
+enum { DW_ROWS = 256, DW_COLS = 768,
+       DW_CHUNK = 1024 };
 
 /* A product of row tiles by column tiles; [last row][last column] plans. */
 struct mm {
@@ -19,10 +21,18 @@ struct mm {
 	int64_t rows, row_part, row_n;
 	int64_t cols, col_part, col_n;
 	const struct gemm *plan[2][2];
-	const struct gemm *kplan[2][2][3];	/* backward in chunks: first,
-						   middle, last */
+	const struct gemm *kplan[2][2][3];	/* a sum in chunks: the plan of
+						   the first, middle, last */
+	int64_t kpart, kn;	/* length and number of chunks */
 	int64_t o_step;
 };
+
+/* Which of three plans chunk k of n takes. */
+static int
+chunk_kind(int64_t k, int64_t n)
+{
+	return k == 0 ? 0 : k == n - 1 ? 2 : 1;
+}
 
 static void
 mm_cut(struct mm *m, int64_t rows, int64_t row_max, int64_t row_unit,
@@ -68,6 +78,16 @@ matvec_task(void *arg, int64_t i, int thread)
 			  cpu_min((i + 1) * m->o_step, a->w->out));
 }
 
+/* Outputs a task: some 128 KiB of weights, but enough tasks to share out. */
+static int64_t
+matvec_step(const struct kweight *w)
+{
+	int64_t s = MATVEC_BYTES / (int64_t)kdtype_size(w->dt) / w->in;
+
+	s = cpu_min(s, w->out / MATVEC_TASKS) / 4 * 4;
+	return s < 4 ? 4 : s;
+}
+
 /* y = add for one tile, before the product is added to it. */
 static void
 copy_tile(const struct k_matmul_fwd *a, int64_t at, int64_t rows, int64_t cols)
@@ -100,10 +120,7 @@ cpu_matmul_fwd(struct kernels *k, const struct k_matmul_fwd *a)
 	const struct weight *w = a->w->priv;
 
 	if (a->n <= FEW_ROWS) {
-		m.o_step = MATVEC_BYTES / (int64_t)kdtype_size(a->w->dt) /
-			   a->w->in / 4 * 4;
-		if (m.o_step < 4)
-			m.o_step = 4;
+		m.o_step = matvec_step(a->w);
 		cpu_each(m.c, (a->w->out + m.o_step - 1) / m.o_step,
 			 matvec_task, &m);
 		return;
@@ -130,8 +147,7 @@ dx_chunks(struct mm *m, int64_t r, int64_t j, int thread)
 		(size_t)(m->row_part * m->col_part) * sizeof *sum);
 
 	for (int64_t kj = 0; kj < w->bwd.kn; kj++)
-		gemm_run(m->c, m->kplan[lr][lc][kj == 0 ? 0 :
-						kj == w->bwd.kn - 1 ? 2 : 1],
+		gemm_run(m->c, m->kplan[lr][lc][chunk_kind(kj, w->bwd.kn)],
 			 thread, cpu_at(a->dy, a->w->dt, r * m->row_part *
 				a->w->out + kj * w->bwd.kpart),
 			 weight_tile_bwd(a->w, j, kj), sum);
@@ -191,11 +207,15 @@ dw_task(void *arg, int64_t i, int thread)
 	struct mm *m = arg;
 	const struct k_matmul_dw *a = m->a;
 	int64_t r = i / m->col_n, j = i % m->col_n;
+	int lr = r == m->row_n - 1, lc = j == m->col_n - 1;
+	float *dw = a->dw + r * m->row_part * a->in + j * m->col_part;
 
-	gemm_run(m->c, m->plan[r == m->row_n - 1][j == m->col_n - 1], thread,
-		 cpu_at(a->dy, a->dt, r * m->row_part),
-		 cpu_at(a->x, a->dt, j * m->col_part),
-		 a->dw + r * m->row_part * a->in + j * m->col_part);
+	for (int64_t k = 0; k < m->kn; k++)
+		gemm_run(m->c, m->kplan[lr][lc][chunk_kind(k, m->kn)], thread,
+			 cpu_at(a->dy, a->dt, k * m->kpart * a->out +
+				r * m->row_part),
+			 cpu_at(a->x, a->dt, k * m->kpart * a->in +
+				j * m->col_part), dw);
 }
 
 void
@@ -203,17 +223,22 @@ cpu_matmul_dw(struct kernels *k, const struct k_matmul_dw *a)
 {
 	struct mm m = { .c = cpu_of(k), .a = a };
 
-	mm_cut(&m, a->out, DW_TILE, 16, a->in, cpu_part(a->in, DW_TILE, 64));
-	for (int i = 0; i < 4; i++) {
+	mm_cut(&m, a->out, DW_ROWS, 16, a->in, cpu_part(a->in, DW_COLS, 64));
+	m.kpart = cpu_part(a->n, DW_CHUNK, 64);
+	m.kn = (a->n + m.kpart - 1) / m.kpart;
+	for (int i = 0; i < 12; i++) {
+		int p = i >> 2;
 		struct gemm_shape s = {
-			.m = mm_rows(&m, mm_row(&m, i >> 1)),
+			.m = mm_rows(&m, mm_row(&m, i >> 1 & 1)),
 			.n = part_len(m.cols, m.col_part, mm_col(&m, i & 1)),
-			.k = a->n, .lda = a->out, .ta = 1, .ldb = a->in,
-			.ldc = a->in, .dt = a->dt, .cdt = K_F32,
-			.accumulate = a->accumulate,
+			.k = part_len(a->n, m.kpart, p == 2 ? m.kn - 1 : 0),
+			.lda = a->out, .ta = 1, .ldb = a->in, .ldc = a->in,
+			.dt = a->dt, .cdt = K_F32,
+			.accumulate = p > 0 || a->accumulate,
 		};
 
-		m.plan[i >> 1][i & 1] = gemm_plan(m.c, &s);
+		if (p == 0 || m.kn > 1)
+			m.kplan[i >> 1 & 1][i & 1][p] = gemm_plan(m.c, &s);
 	}
 	cpu_each(m.c, m.row_n * m.col_n, dw_task, &m);
 }

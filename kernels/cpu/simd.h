@@ -142,10 +142,21 @@ stn(void *p, enum kdtype dt, int64_t i, int64_t left, vf x)
 FORCE float
 vf_sum(vf x)
 {
-	for (int w = VL / 2; w; w /= 2)
-		for (int i = 0; i < w; i++)
-			x[i] += x[i + w];
-	return x[0];
+#ifdef __AVX2__
+	__m128 q;
+#if defined(__AVX512F__)
+	__m512 z = (__m512)x;
+	__m256 y = _mm512_castps512_ps256(z) + (__m256)_mm512_extractf64x4_pd(
+			(__m512d)z, 1);
+#else
+	__m256 y = (__m256)x;
+#endif
+	q = _mm256_castps256_ps128(y) + _mm256_extractf128_ps(y, 1);
+	q += _mm_movehl_ps(q, q);
+	return q[0] + q[1];
+#else
+	return (x[0] + x[2]) + (x[1] + x[3]);
+#endif
 }
 
 FORCE vf
@@ -169,11 +180,15 @@ vf_max(vf x, vf y)
 FORCE float
 vf_hmax(vf x)
 {
+#ifdef __AVX512F__
+	return _mm512_reduce_max_ps((__m512)x);
+#else
 	float m = x[0];
 
 	for (int i = 1; i < VL; i++)
 		m = x[i] > m ? x[i] : m;
 	return m;
+#endif
 }
 
 FORCE vf

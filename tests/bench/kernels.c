@@ -141,6 +141,14 @@ dw(struct step *s, struct kweight *w)
 		.dw = s->dw });
 }
 
+/* One row: what decoding does. */
+static void
+run_decode(struct step *s)
+{
+	s->k->matmul_fwd(s->k, &(struct k_matmul_fwd){ .w = s->head, .n = 1,
+		.x = s->y, .y = s->master, .ydt = K_F32 });
+}
+
 static void run_qkv(struct step *s) { fwd(s, s->wqkv, K_BF16); }
 static void run_o(struct step *s) { fwd(s, s->wo, K_F32); }
 static void run_gu(struct step *s) { fwd(s, s->wgu, K_BF16); }
@@ -439,6 +447,8 @@ bench(struct kernels *k, const char *spec)
 	s.q = (s.p.h + 2 * s.p.g) * s.d;
 	step_open(&s);
 	step_run(&s);
+	measure(&s, "decode: one row by the head", 1, 0,
+		2.0 * (double)(s.p.v * s.p.c), run_decode);
 	step_close(&s);
 	return 0;
 }
