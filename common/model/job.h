@@ -73,8 +73,7 @@ int job_run(struct job *j, struct err *e);
 /* Closes what is open; -1 when the log could not be written out. */
 int job_close(struct job *j, struct err *e);
 
-/* Device memory that a run of these options takes, by the formula of
- * lm-train(1), without what the table of kernels keeps for itself. */
+/* Memory that a run of these options takes, by the formula of lm-train(1). */
 int64_t job_bytes(const struct options *o, const struct model_config *c);
 
 /* --- parts of job_run(), in eval.c --- */

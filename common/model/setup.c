@@ -353,11 +353,14 @@ resolve(struct job *j, struct err *e)
 int64_t
 job_bytes(const struct options *o, const struct model_config *c)
 {
-	int64_t n = config_params(c), s = kdtype_size((enum kdtype)o->dtype);
+	enum kdtype dt = (enum kdtype)o->dtype;
+	int64_t s = (int64_t)kdtype_size(dt), head;
 
-	return n * (s + 16) +
-		pass_bytes(c, (enum kdtype)o->dtype, o->micro_batch,
-			   o->seq_len, 1) + o->batch_size * o->seq_len * 52;
+	head = s * o->micro_batch * o->seq_len * config_vocab_padded(c);
+	return config_params(c) * (s + 16) +
+		pass_bytes(c, dt, o->micro_batch, o->seq_len, 1) +
+		o->batch_size * o->seq_len * 52 +
+		(head < 64 << 20 ? head : 64 << 20) + 24000000;
 }
 
 static void

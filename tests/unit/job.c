@@ -7,6 +7,8 @@
 #include "tests/unit/test.h"
 
 #include <math.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -527,6 +529,69 @@ changed_data_is_refused(void **state)
 	assert_non_null(strstr(e.msg, "not those of the run"));
 }
 
+/* ---- memory ---- */
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static long
+peak_bytes(char *const argv[])
+{
+	struct rusage r;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(wait4(pid, &status, 0, &r), pid);
+	if (status)
+		fail_msg("%s: status %x", argv[0], status);
+	return r.ru_maxrss * 1024;
+}
+
+/* The formula of the manual page, against what the system counted. */
+static void
+memory_is_as_stated(void **state)
+{
+	const char *bin = getenv("BIN");
+	char prog[4200], run_dir[4400];
+	int dtype;
+
+	(void)state;
+	snprintf(prog, sizeof prog, "%s/lm-train", bin ? bin : "bin");
+	if (access(prog, X_OK) != 0)
+		skip();
+	for (dtype = K_F32; dtype <= K_BF16; dtype++) {
+		struct options o = base_options("unused");
+		struct model_config c;
+		struct err e = {0};
+		double need, used;
+		char *argv[] = {prog, "--preset", "1M", "--vocab-size",
+			"30000", "--data", world.data, "--seq-len", "256",
+			"--batch-size", "8", "--steps", "2", "--dtype",
+			dtype == K_F32 ? "fp32" : "bf16", "-j", "1",
+			"--peak-tflops", "1", "-q", "-o", run_dir, NULL};
+
+		snprintf(run_dir, sizeof run_dir, "%s/mem%d", world.dir,
+			 dtype);
+		used = (double)peak_bytes(argv);
+		o.hidden_size = o.layers = o.heads = o.kv_heads = 0;
+		o.intermediate_size = 0;
+		o.preset = PRESET_1M;
+		o.vocab_size = 30000;
+		o.seq_len = 256;
+		o.batch_size = 8;
+		o.dtype = dtype;
+		assert_int_equal(options_resolve(&o, NULL, 1, &c, &e), 0);
+		need = (double)job_bytes(&o, &c);
+		if (fabs(used / need - 1) > 0.1)
+			fail_msg("stated %.0f MB, used %.0f MB", need / 1e6,
+				 used / 1e6);
+	}
+}
+#endif
+
 int
 main(void)
 {
@@ -540,6 +605,9 @@ main(void)
 		cmocka_unit_test(loaded_weights_stay),
 		cmocka_unit_test(refused_by_name),
 		cmocka_unit_test(changed_data_is_refused),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+		cmocka_unit_test(memory_is_as_stated),
+#endif
 	};
 
 	return cmocka_run_group_tests_name("job", tests, make_world,

@@ -1,0 +1,419 @@
+#!/usr/bin/env bats
+# lm-train: a run is a folder that others can use, and that survives anything.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	export BIN=${BIN:-bin}
+	export W=$BATS_FILE_TMPDIR MODELS=$PWD/tests/data/models
+	zstd -dcq tests/data/text/digitalgov.jsonl.zst | head -60 > "$W/d.jsonl"
+	"$BIN/tok-train" --vocab-size 300 -q -o "$W/tokenizer.json" "$W/d.jsonl"
+	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --seq-len 32 \
+		--val-frac 0.2 --val-out "$W/val" -o "$W/train" "$W/d.jsonl"
+	train -o "$W/base" --steps 8 --save-every 4
+}
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+}
+
+# A model of 20,000 parameters.
+train() {
+	"$BIN/lm-train" --hidden-size 32 --layers 2 --heads 4 --kv-heads 2 \
+		--intermediate-size 48 --data "$W/train" --batch-size 4 \
+		--tokenizer "$W/tokenizer.json" --peak-tflops 1 --lr 1e-2 \
+		--warmup-steps 2 --seed 3 "$@"
+}
+
+resume() {
+	"$BIN/lm-train" --peak-tflops 1 --resume "$@"
+}
+
+# The log without what a clock says; events that only a resume has are out.
+plain_log() {
+	grep -vE '"type":"(resume|checkpoint|signal)"' "$1/train.jsonl" |
+		sed -E 's/,"(tokens_per_s|mfu|step_s|data_wait_s)":[^,}]*//g'
+}
+
+# Two runs end in the same state by the same way.
+same_run() {
+	cmp "$1/latest/model.safetensors" "$2/latest/model.safetensors"
+	cmp "$1/latest/optimizer.safetensors" "$2/latest/optimizer.safetensors"
+	diff <(plain_log "$1") <(plain_log "$2")
+}
+
+refused() {
+	run --separate-stderr "$@"
+	[ "$status" -eq 2 ] || { echo "status $status"; false; }
+	[[ $stderr == lm-train:* ]]
+}
+
+# KEY FILE: a number or word of a JSON file, one key a line or not.
+value() {
+	grep -oE "\"$1\": ?(\"[^\"]*\"|[^,}]*)" "$2" | head -1 |
+		sed -E 's/^[^:]*: ?//; s/"//g'
+}
+
+# --- the folder and the log -------------------------------------------------
+
+@test "a run folder has what COMMANDS names" {
+	cd "$W/base"
+	[ "$(ls | tr '\n' ' ')" = \
+		"config.json latest step-00000004 step-00000008 train.jsonl " ]
+	[ "$(readlink latest)" = step-00000008 ]
+	for f in config.json generation_config.json manifest.json \
+		model.safetensors optimizer.safetensors tokenizer.json \
+		tokenizer_config.json train_state.json; do
+		[ -s "latest/$f" ]
+	done
+	cmp latest/tokenizer.json "$W/tokenizer.json"
+	[ "$(value step latest/train_state.json)" = 8 ]
+	[ "$(value rope_theta latest/config.json)" = 10000 ]
+	grep -q '"rope_parameters": {"rope_type": "default", "rope_theta": 10000}' \
+		latest/config.json
+	[ "$(value bos_token_id latest/config.json)" = 298 ]
+}
+
+@test "a step line has these keys in this order, the first loss is near ln V" {
+	[ "$(grep -c '"type":"step"' "$W/base/train.jsonl")" = 8 ]
+	head -1 "$W/base/train.jsonl" | grep -oE '"[a-z_]+":' | tr -d '":\n' > "$T/keys"
+	[ "$(cat "$T/keys")" = \
+		typesteptokenslossgrad_normlrtokens_per_smfustep_sdata_wait_sln_vocab ]
+	head -1 "$W/base/train.jsonl" | awk -F'[:,]' '{
+		for (i = 1; i < NF; i++) {
+			if ($i == "\"loss\"") loss = $(i + 1)
+			if ($i == "\"ln_vocab\"") want = $(i + 1) + 0
+			if ($i == "\"step\"") step = $(i + 1)
+			if ($i == "\"tokens\"") tokens = $(i + 1)
+		}
+		exit !(step == 0 && tokens == 128 && loss - want < 0.1 && want - loss < 0.1)
+	}'
+}
+
+@test "weights: only real rows of the vocabulary, tied has no lm_head" {
+	head -c 3000 "$W/base/latest/model.safetensors" > "$T/h"
+	grep -aq '"model.embed_tokens.weight":{"dtype":"BF16","shape":\[300,32\]' "$T/h"
+	! grep -aq lm_head "$T/h"
+	train -o "$T/u" --steps 1 --no-tie-embeddings --qk-norm --dtype fp32
+	head -c 4000 "$T/u/latest/model.safetensors" > "$T/h"
+	grep -aq '"lm_head.weight":{"dtype":"F32","shape":\[300,32\]' "$T/h"
+	grep -aq 'model.layers.1.self_attn.q_norm.weight' "$T/h"
+	grep -q Qwen3ForCausalLM "$T/u/latest/config.json"
+}
+
+@test "evaluation: the same windows each time, bits per byte" {
+	train -o "$T/r" --steps 4 --val-data "$W/val" --eval-every 2 \
+		--eval-windows 6
+	grep '"type":"eval"' "$T/r/train.jsonl" > "$T/e"
+	[ "$(wc -l < "$T/e")" = 2 ]
+	grep -q '^{"type":"eval","step":2,"loss":[0-9.]*,"windows":6,"tokens":[0-9]*,"bits_per_byte":[0-9.]*}$' "$T/e"
+	[ "$(sed 's/.*"tokens":\([0-9]*\).*/\1/' "$T/e" | sort -u | wc -l)" = 1 ]
+}
+
+@test "eval loss does not depend on the micro-batch" {
+	for m in 1 3 4; do
+		train -o "$T/r$m" --steps 1 --dtype fp32 --device ref \
+			--val-data "$W/val" --eval-windows 5 --micro-batch $m --lr 1e-12
+		grep '"type":"eval"' "$T/r$m/train.jsonl" |
+			sed 's/.*"loss":\([0-9.]*\).*/\1/' | cut -c1-7 >> "$T/losses"
+	done
+	[ "$(sort -u "$T/losses" | wc -l)" = 1 ]
+}
+
+@test "samples on schedule, from options and from a file" {
+	echo '{"prompt":"It is"}' > "$T/p.jsonl"
+	train -o "$T/r" --steps 2 --sample-every 1 --prompt 'The "A"' \
+		--prompts "$T/p.jsonl" --sample-tokens 5
+	[ "$(grep -c '"type":"sample"' "$T/r/train.jsonl")" = 4 ]
+	grep -q '"type":"sample","step":1,"prompt":"The \\"A\\"","text":".*"tokens":\[[0-9,]*\]}' \
+		"$T/r/train.jsonl"
+	echo '{"prompt":3}' > "$T/p.jsonl"
+	refused train -o "$T/x" --steps 2 --prompts "$T/p.jsonl"
+	[[ $stderr == *p.jsonl:1:* ]]
+}
+
+@test "presets have their shapes, options change them" {
+	"$BIN/lm-train" --preset 1M --data "$W/train" --tokenizer \
+		"$W/tokenizer.json" --steps 1 --seq-len 8 --batch-size 1 \
+		--layers 1 --peak-tflops 1 -o "$T/r"
+	c=$T/r/latest/config.json
+	[ "$(value hidden_size "$c")" = 128 ]
+	[ "$(value num_hidden_layers "$c")" = 1 ]
+	[ "$(value num_attention_heads "$c")" = 4 ]
+	[ "$(value num_key_value_heads "$c")" = 2 ]
+	[ "$(value intermediate_size "$c")" = 384 ]
+	[ "$(value tie_word_embeddings "$c")" = true ]
+	[ "$(value preset "$T/r/config.json")" = 1M ]
+}
+
+@test "--config: a run's own config.json repeats it, the command line wins" {
+	"$BIN/lm-train" --config "$W/base/config.json" -o "$T/again"
+	same_run "$W/base" "$T/again"
+	"$BIN/lm-train" --config "$W/base/config.json" --seed 4 --steps 1 -o "$T/b"
+	[ "$(value seed "$T/b/config.json")" = 4 ]
+	! cmp -s <(plain_log "$T/b") <(plain_log "$W/base" | head -1)
+	echo '{"learning-rate": 1}' > "$T/c.json"
+	refused "$BIN/lm-train" --config "$T/c.json" -o "$T/x"
+	[[ $stderr == *learning-rate* ]]
+}
+
+@test "-j 1, 2, 7: the same bits; another seed: others" {
+	for j in 1 2 7; do
+		train -o "$T/j$j" --steps 3 -j $j
+	done
+	same_run "$T/j1" "$T/j2"
+	same_run "$T/j1" "$T/j7"
+	train -o "$T/s" --steps 3 --seed 4
+	! same_run "$T/j1" "$T/s"
+}
+
+# --- resume -----------------------------------------------------------------
+
+@test "20 steps are 10 and 10" {
+	train -o "$T/whole" --steps 20 --val-data "$W/val" --eval-every 5 --z-loss 1e-4
+	train -o "$T/half" --steps 20 --val-data "$W/val" --eval-every 5 --z-loss 1e-4 \
+		--stop-after 10
+	[ "$(readlink "$T/half/latest")" = step-00000010 ]
+	resume "$T/half"
+	same_run "$T/whole" "$T/half"
+	[ "$(grep -c '"type":"resume"' "$T/half/train.jsonl")" = 1 ]
+}
+
+@test "a finished run has nothing to do; --steps goes on" {
+	cp -r "$W/base" "$T/r"
+	resume "$T/r"
+	[ "$(grep -c '"type":"step"' "$T/r/train.jsonl")" = 8 ]
+	resume "$T/r" --steps 10
+	[ "$(grep -c '"type":"step"' "$T/r/train.jsonl")" = 10 ]
+	[ "$(readlink "$T/r/latest")" = step-00000010 ]
+	grep -q '"changed":"steps 8 10' "$T/r/train.jsonl"
+}
+
+@test "the log is cut back: each step has one line" {
+	cp -r "$W/base" "$T/r"
+	rm -r "$T/r/step-00000008"
+	printf '{"type":"st' >> "$T/r/train.jsonl"
+	resume "$T/r"
+	same_run "$W/base" "$T/r"
+	[ "$(grep -c '"step":5,' "$T/r/train.jsonl")" = 1 ]
+}
+
+@test "the newest valid checkpoint is taken, the broken one named" {
+	cp -r "$W/base" "$T/r"
+	printf x | dd of="$T/r/step-00000008/optimizer.safetensors" bs=1 \
+		seek=9000 conv=notrunc 2> "$T/dd"
+	run --separate-stderr resume "$T/r"
+	[ "$status" -eq 0 ]
+	[[ $stderr == *step-00000008/optimizer.safetensors*passing\ over* ]]
+	same_run "$W/base" "$T/r"
+	for d in "$T"/r/step-*; do
+		: > "$d/model.safetensors"
+	done
+	refused resume "$T/r"
+	[[ $stderr == *"no valid checkpoint"* ]]
+}
+
+@test "a checkpoint with exchanged weights is refused" {
+	cp -r "$W/base" "$T/r"
+	cp "$T/r/step-00000004/model.safetensors" "$T/r/step-00000008/"
+	# a manifest that fits the exchanged file
+	m4=$(grep '"model.safetensors"' "$T/r/step-00000004/manifest.json")
+	sed -i "s|.*\"model.safetensors\".*|$m4|" "$T/r/step-00000008/manifest.json"
+	refused resume "$T/r"
+	[[ $stderr == *"is not the rounded master"* ]]
+}
+
+@test "other options or data are refused by name, unless told to" {
+	cp -r "$W/base" "$T/r"
+	refused resume "$T/r" --lr 0.5
+	[[ $stderr == *"--lr is 0.5, the run has 0.01"* ]]
+	refused resume "$T/r" --seq-len 16
+	[[ $stderr == *--seq-len* ]]
+	refused resume "$T/r" --data "$W/val"
+	[[ $stderr == *"not those of the run"* ]]
+	resume "$T/r" --lr 0.5 --allow-changed-config --steps 9
+	resume "$T/r" --data "$W/val" --allow-changed-data --steps 10
+	grep -q '"step":9,.*"lr":' "$T/r/train.jsonl"
+}
+
+@test "shards that moved are no change" {
+	cp -r "$W/base" "$T/r"
+	cp -r "$W/train" "$T/elsewhere"
+	resume "$T/r" --data "$T/elsewhere" --steps 9
+}
+
+@test "a run is not written over, and not by two at once" {
+	refused train -o "$W/base" --steps 1
+	[[ $stderr == *"--resume"* ]]
+	cp -r "$W/base" "$T/r"
+	resume "$T/r" --steps 1M & pid=$!
+	wait_for_line "$T/r" 9
+	refused resume "$T/r"
+	[[ $stderr == *"another lm-train"* ]]
+	kill -TERM $pid
+	wait $pid || :
+}
+
+# RUN STEP: until the log has the line of that step.
+wait_for_line() {
+	for _ in $(seq 600); do
+		grep -q "\"type\":\"step\",\"step\":$2," "$1/train.jsonl" 2>&- && return
+		sleep 0.1
+	done
+	echo "no step $2"
+	return 1
+}
+
+# --- signals, kills, full disks ---------------------------------------------
+
+@test "TERM and INT: the step is finished, saved, the process ends by it" {
+	for s in TERM:143 INT:130; do
+		d=$T/${s%:*}
+		env --default-signal=INT "$BIN/lm-train" --config "$W/base/config.json" \
+			--steps 1000000 --save-every 0 -o "$d" & pid=$!
+		wait_for_line "$d" 3
+		kill -"${s%:*}" $pid
+		status=0
+		wait $pid || status=$?
+		[ $status -eq "${s#*:}" ]
+		n=$(grep -c '"type":"step"' "$d/train.jsonl")
+		[ "$(readlink "$d/latest")" = "$(printf 'step-%08d' "$n")" ]
+		tail -2 "$d/train.jsonl" | grep -q "\"type\":\"signal\",\"step\":$n,"
+		[ -z "$(find "$d" -name '*.tmp')" ]
+	done
+	# it goes on as if nothing had been: one line for each step
+	n=$((n + 2))
+	resume "$d" --steps $n
+	[ "$(grep -c '"type":"step"' "$d/train.jsonl")" = $n ]
+}
+
+@test "USR1: a checkpoint now, and on it goes" {
+	train -o "$T/r" --steps 1M & pid=$!
+	wait_for_line "$T/r" 2
+	kill -USR1 $pid
+	for _ in $(seq 300); do
+		[ -L "$T/r/latest" ] && break
+		sleep 0.1
+	done
+	n=$(readlink "$T/r/latest")
+	kill -0 $pid
+	kill -TERM $pid
+	wait $pid || :
+	[ "$(readlink "$T/r/latest")" != "$n" ]
+	[ -s "$T/r/$n/manifest.json" ]
+}
+
+@test "killed at any moment, a restart ends where the whole run ends" {
+	train -o "$T/whole" --steps 30 --save-every 2
+	train -o "$T/r" --steps 30 --save-every 2 & pid=$!
+	for i in 1 2 3 4; do
+		sleep 0.$((i * 2))$i
+		kill -KILL $pid 2>&- || :
+		wait $pid || :
+		[ -e "$T/r/config.json" ] || train -o "$T/r" --steps 30 \
+			--save-every 2 --stop-after 1
+		resume "$T/r" & pid=$!
+	done
+	wait $pid
+	same_run "$T/whole" "$T/r"
+	[ -z "$(find "$T/r" -name '*.tmp')" ]
+}
+
+@test "killed before the first checkpoint, it begins again" {
+	cp -r "$W/base" "$T/r"
+	rm -r "$T"/r/step-* "$T/r/latest"
+	resume "$T/r"
+	same_run "$W/base" "$T/r"
+}
+
+@test "no room: status 2, the old checkpoint is as it was" {
+	cp -r "$W/base" "$T/r"
+	sum=$(cd "$T/r" && cat step-*/* | cksum)
+	run --separate-stderr bash -c "trap '' XFSZ; ulimit -f 100
+		exec '$BIN/lm-train' --resume '$T/r' --steps 12 --peak-tflops 1"
+	[ "$status" -eq 2 ]
+	[[ $stderr == *"step-00000012"*"cannot write"*"too large"* ]]
+	[ -z "$(find "$T/r" -name '*.tmp')" ]
+	[ "$(cd "$T/r" && cat step-*/* | cksum)" = "$sum" ]
+	resume "$T/r"
+	[ "$(readlink "$T/r/latest")" = step-00000012 ]
+}
+
+@test "--keep and --after-save" {
+	train -o "$T/r" --steps 6 --save-every 1 --keep 2 \
+		--after-save 'echo "$ASSAY_STEP $ASSAY_CHECKPOINT" >> '"$T/saved"
+	[ "$(ls -d "$T"/r/step-* | wc -l)" = 2 ]
+	[ "$(sed -n 6p "$T/saved")" = "6 $T/r/step-00000006" ]
+	[ "$(wc -l < "$T/saved")" = 6 ]
+	run --separate-stderr train -o "$T/q" --steps 1 --after-save 'exit 7'
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"--after-save: command ended with status 7"* ]]
+}
+
+# --- other people's models --------------------------------------------------
+
+@test "--init-from: each kind of folder; what is saved is the same model" {
+	"$BIN/pack" -q --tokenizer "$MODELS/llama-tied/tokenizer.json" \
+		--seq-len 32 -o "$T/d" "$W/d.jsonl"
+	for m in llama-tied llama-gqa qwen3 llama-bf16-sharded; do
+		"$BIN/lm-train" --init-from "$MODELS/$m" --data "$T/d" --steps 2 \
+			--lr 1e-4 --batch-size 2 --peak-tflops 1 -o "$T/$m"
+		for k in vocab_size hidden_size num_key_value_heads head_dim \
+			tie_word_embeddings model_type bos_token_id; do
+			[ "$(value $k "$T/$m/latest/config.json")" = \
+				"$(value $k "$MODELS/$m/config.json")" ]
+		done
+		# a trained model starts below ln V or not; it starts somewhere
+		grep -q '"step":1,.*"loss":[0-9]' "$T/$m/train.jsonl"
+		resume "$T/$m" --steps 3
+	done
+}
+
+@test "--init-from: what it cannot do is refused by name" {
+	cp -r "$MODELS/llama-tied" "$T/m"
+	chmod -R u+w "$T/m"
+	sed -i 's/"hidden_act"/"rope_scaling": {"rope_type": "llama3", "factor": 8}, "hidden_act"/' \
+		"$T/m/config.json"
+	refused train --init-from "$T/m" --steps 1 -o "$T/r"
+	[[ $stderr == *rope_scaling* ]]
+	cp "$MODELS/llama-tied/config.json" "$T/m/config.json"
+	sed -i 's/"tie_word_embeddings": true/"tie_word_embeddings": false/' "$T/m/config.json"
+	refused "$BIN/lm-train" --init-from "$T/m" --vocab-size 320 --data "$W/train" \
+		--steps 1 --peak-tflops 1 -o "$T/r" --tokenizer "$W/tokenizer.json"
+	[[ $stderr == *"lm_head.weight is missing"* ]]
+	[ ! -e "$T/r" ]
+	head -c 5000 "$MODELS/llama-tied/model.safetensors" > "$T/m/model.safetensors"
+	cp "$MODELS/llama-tied/config.json" "$T/m/config.json"
+	refused "$BIN/lm-train" --init-from "$T/m" --data "$W/train" --steps 1 \
+		--tokenizer "$W/tokenizer.json" -o "$T/r"
+	[[ $stderr == *model.safetensors*truncated* ]]
+}
+
+# --- data that does not fit -------------------------------------------------
+
+@test "too short, another tokenizer, an id out of range" {
+	refused train --seq-len 100000 --steps 1 -o "$T/r"
+	[[ $stderr == *"need >= T+1 = 100001 tokens, have "* ]]
+	refused train --tokenizer "$MODELS/llama-tied/tokenizer.json" --steps 1 -o "$T/r"
+	[[ $stderr == *"another tokenizer"* ]]
+	for i in $(seq 40); do printf '\001\000'; done > "$T/x.bin"
+	printf '\377\001' >> "$T/x.bin"
+	for i in $(seq 60); do printf '\002\000'; done >> "$T/x.bin"
+	refused "$BIN/lm-train" --preset 1M --layers 1 --vocab-size 300 --data "$T/x.bin" \
+		--shard-format nanogpt --seq-len 16 --batch-size 6 --steps 1 \
+		--peak-tflops 1 -o "$T/r"
+	[[ $stderr == *511*300* ]]
+}
+
+@test "bad options: status 2 before anything is written" {
+	refused train --kv-heads 3 --steps 1 -o "$T/r"
+	refused train --head-dim 7 --steps 1 -o "$T/r"
+	refused train --dtype fp16 --steps 1 -o "$T/r"
+	refused train --steps 4 --warmup-steps 5 -o "$T/r"
+	refused train --eval-every 2 --steps 4 -o "$T/r"
+	refused train --steps 4 --device tpu -o "$T/r"
+	refused train --steps 4 stray -o "$T/r"
+	refused train --steps 4
+	refused resume "$T/nowhere"
+	[ ! -e "$T/r" ]
+}
