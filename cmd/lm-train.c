@@ -165,6 +165,7 @@ main(int argc, char **argv)
 	struct kernels *k;
 	int first, sig;
 
+	interrupt_early();
 	options_init(&o);
 	a.n = options_table(&o, table);
 	first = args_parse(&a, argc, argv);

@@ -45,6 +45,12 @@ on_save(int sig)
 }
 
 void
+interrupt_early(void)
+{
+	signal(SIGUSR1, SIG_IGN);
+}
+
+void
 interrupt_install(void)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};

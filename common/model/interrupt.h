@@ -8,6 +8,8 @@
 #ifndef ASSAY_INTERRUPT_H
 #define ASSAY_INTERRUPT_H
 
+/* At the start of main(): until interrupt_install() USR1 does nothing. */
+void interrupt_early(void);
 void interrupt_install(void);
 
 /* The signal that asked to end, or 0. */

@@ -15,10 +15,11 @@ const char *const schedule_names[] = {"cosine", "wsd", "constant", NULL};
 static double
 after_warmup(const struct schedule *s, int64_t step)
 {
-	int64_t start = s->kind == SCHEDULE_COSINE ? s->warmup :
-		s->steps - s->decay;
+	int64_t start = s->warmup;
 	double r;
 
+	if (s->kind == SCHEDULE_WSD && s->steps - s->decay > start)
+		start = s->steps - s->decay;
 	if (s->kind == SCHEDULE_CONSTANT || step < start)
 		return s->peak;
 	if (step >= s->steps)
@@ -53,9 +54,9 @@ schedule_check(const struct schedule *s, struct err *e)
 	if (!(s->min >= 0) || s->min > s->peak)
 		return err_set(e, "smallest learning rate is %g, expected 0 to"
 			       " %g", s->min, s->peak);
-	if (s->warmup < 0 || decay < 0 || s->warmup > s->steps - decay)
-		return err_set(e, "warm-up of %" PRId64 " and decay of %" PRId64
-			       " steps do not fit into %" PRId64 " steps",
-			       s->warmup, decay, s->steps);
+	if (s->steps < 0 || s->warmup < 0 || decay < 0)
+		return err_set(e, "%" PRId64 " steps, warm-up of %" PRId64
+			       " and decay of %" PRId64 ": a count is"
+			       " negative", s->steps, s->warmup, decay);
 	return 0;
 }

@@ -9,7 +9,9 @@
  * with r = (s - start) / (end - start), start the first step behind warm-up
  * (cosine) or the first of the decay (wsd), end = steps.  So the first rate is
  * peak / warmup, the rate of step `warmup` is peak, min is approached and
- * would be reached at step `steps`; past it the rate stays min.  Always
+ * would be reached at step `steps`; past it the rate stays min.  Where warm-up
+ * and decay do not fit into the steps, the decay starts when warm-up is over,
+ * or neither ends.  Always
  * 0 < rate <= peak: where a formula gives less than peak * 1e-6 (a min of 0),
  * the rate is peak * 1e-6.
  */
@@ -31,7 +33,7 @@ struct schedule {
 
 double schedule_lr(const struct schedule *s, int64_t step);
 
-/* 0 < peak, 0 <= min <= peak, counts not negative, warmup + decay <= steps. */
+/* 0 < peak, 0 <= min <= peak, counts not negative. */
 int schedule_check(const struct schedule *s, struct err *e);
 
 #endif

@@ -323,6 +323,9 @@ check_schedule(const struct options *o, struct err *e)
 {
 	struct schedule s = options_schedule(o);
 
+	if (s.warmup > s.steps)
+		warn("--warmup-steps %" PRId64 " of %" PRId64 " steps: the"
+		     " peak is never reached", s.warmup, s.steps);
 	return schedule_check(&s, e);
 }
 

@@ -10,23 +10,31 @@ setup_file() {
 	"$BIN/tok-train" --vocab-size 300 -q -o "$W/tokenizer.json" "$W/d.jsonl"
 	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --seq-len 32 \
 		--val-frac 0.2 --val-out "$W/val" -o "$W/train" "$W/d.jsonl"
+	commands
 	train -o "$W/base" --steps 8 --save-every 4
 }
 
 setup() {
 	T=$BATS_TEST_TMPDIR
+	commands
 }
 
-# A model of 20,000 parameters.
+# A model of 20,000 parameters.  Arrays, as functions that call them cannot be
+# sent a signal.
+commands() {
+	TRAIN=("$BIN/lm-train" --hidden-size 32 --layers 2 --heads 4
+		--kv-heads 2 --intermediate-size 48 --data "$W/train"
+		--batch-size 4 --tokenizer "$W/tokenizer.json" --peak-tflops 1
+		--lr 1e-2 --warmup-steps 2 --seed 3)
+	RESUME=("$BIN/lm-train" --peak-tflops 1 --resume)
+}
+
 train() {
-	"$BIN/lm-train" --hidden-size 32 --layers 2 --heads 4 --kv-heads 2 \
-		--intermediate-size 48 --data "$W/train" --batch-size 4 \
-		--tokenizer "$W/tokenizer.json" --peak-tflops 1 --lr 1e-2 \
-		--warmup-steps 2 --seed 3 "$@"
+	"${TRAIN[@]}" "$@"
 }
 
 resume() {
-	"$BIN/lm-train" --peak-tflops 1 --resume "$@"
+	"${RESUME[@]}" "$@"
 }
 
 # The log without what a clock says; events that only a resume has are out.
@@ -246,7 +254,7 @@ value() {
 	refused train -o "$W/base" --steps 1
 	[[ $stderr == *"--resume"* ]]
 	cp -r "$W/base" "$T/r"
-	resume "$T/r" --steps 1M & pid=$!
+	"${RESUME[@]}" "$T/r" --steps 1M & pid=$!
 	wait_for_line "$T/r" 9
 	refused resume "$T/r"
 	[[ $stderr == *"another lm-train"* ]]
@@ -257,7 +265,7 @@ value() {
 # RUN STEP: until the log has the line of that step.
 wait_for_line() {
 	for _ in $(seq 600); do
-		grep -q "\"type\":\"step\",\"step\":$2," "$1/train.jsonl" 2>&- && return
+		grep -q "\"type\":\"step\",\"step\":$2," "$1/train.jsonl" 2> "$T/err" && return
 		sleep 0.1
 	done
 	echo "no step $2"
@@ -288,7 +296,7 @@ wait_for_line() {
 }
 
 @test "USR1: a checkpoint now, and on it goes" {
-	train -o "$T/r" --steps 1M & pid=$!
+	"${TRAIN[@]}" -o "$T/r" --steps 1M & pid=$!
 	wait_for_line "$T/r" 2
 	kill -USR1 $pid
 	for _ in $(seq 300); do
@@ -305,14 +313,14 @@ wait_for_line() {
 
 @test "killed at any moment, a restart ends where the whole run ends" {
 	train -o "$T/whole" --steps 30 --save-every 2
-	train -o "$T/r" --steps 30 --save-every 2 & pid=$!
+	"${TRAIN[@]}" -o "$T/r" --steps 30 --save-every 2 & pid=$!
 	for i in 1 2 3 4; do
 		sleep 0.$((i * 2))$i
-		kill -KILL $pid 2>&- || :
+		kill -KILL $pid 2> "$T/err" || :
 		wait $pid || :
 		[ -e "$T/r/config.json" ] || train -o "$T/r" --steps 30 \
 			--save-every 2 --stop-after 1
-		resume "$T/r" & pid=$!
+		"${RESUME[@]}" "$T/r" & pid=$!
 	done
 	wait $pid
 	same_run "$T/whole" "$T/r"
@@ -409,7 +417,7 @@ wait_for_line() {
 	refused train --kv-heads 3 --steps 1 -o "$T/r"
 	refused train --head-dim 7 --steps 1 -o "$T/r"
 	refused train --dtype fp16 --steps 1 -o "$T/r"
-	refused train --steps 4 --warmup-steps 5 -o "$T/r"
+	refused train --steps 4 --warmup-steps -1 -o "$T/r"
 	refused train --eval-every 2 --steps 4 -o "$T/r"
 	refused train --steps 4 --device tpu -o "$T/r"
 	refused train --steps 4 stray -o "$T/r"

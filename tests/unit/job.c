@@ -499,8 +499,8 @@ refused_by_name(void **state)
 	o.kv_heads = 3;
 	refuse(&o, "no multiple of 3 kv heads");
 	o = base_options("never");
-	o.warmup_steps = 9;
-	refuse(&o, "do not fit");
+	o.min_lr = 1;
+	refuse(&o, "smallest learning rate is 1");
 	o = base_options("never");
 	o.val_data.n = 0;
 	refuse(&o, "--eval-every without --val-data");
