@@ -19,7 +19,8 @@ struct world {
 	int next;
 	int wrote[ITEMS], nwrote;
 	atomic_int alive, most, reading, writing, busy[16];
-	int threads, overlap;
+	atomic_int overlap;
+	int threads;
 };
 
 static void *
@@ -102,7 +103,7 @@ run(struct world *w, int threads, int upto, const char *message)
 	for (int i = 0; i < upto; i++)
 		assert_int_equal(w->wrote[i], 3 * i);
 	assert_int_equal(atomic_load(&w->alive), 0);
-	assert_int_equal(w->overlap, 0);
+	assert_int_equal(atomic_load(&w->overlap), 0);
 	assert_true(atomic_load(&w->most) <= (threads < 2 ? 1 : 4 * threads));
 	return rc;
 }
