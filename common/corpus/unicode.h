@@ -62,6 +62,16 @@ uc_class(uint32_t c)
 }
 
 /*
+ * Nonzero when NFC leaves c as it is and never joins it to what stands before:
+ * the texts before and from c on may be normalized apart.
+ */
+static inline int
+uc_nfc_bound(uint32_t c)
+{
+	return !uc_maybe_data[(size_t)uc_maybe_index[c >> 7] << 7 | (c & 127)];
+}
+
+/*
  * The code point at p[0..n), n > 0, in valid UTF-8; *len gets its bytes.
  * Where the text is not valid the result is some code point, *len is 1..n.
  */

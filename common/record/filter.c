@@ -1,0 +1,301 @@
+/*
+ * filter.c - what every filter of documents does with its documents
+ *
+ * Lines are written as they came, from the block that holds them; output.h
+ * gathers them into large writes.  A line with a new text is put together
+ * from three parts: what stands before the raw value of --text-key, the new
+ * value, what stands behind.  Where a key comes twice the last counts, so it
+ * is the last that is replaced.
+ */
+#include "record/filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_scan.h"
+#include "base/mem.h"
+
+struct filter {
+	const struct filter_opts *o;
+	struct output *out, *report, *stats;
+	struct doc_stats books;
+	uint64_t cuts;
+	int found;
+	struct buf line, id, first_bad;
+};
+
+void
+filter_opts_init(struct filter_opts *o)
+{
+	memset(o, 0, sizeof(*o));
+	doc_opts_init(&o->doc);
+}
+
+size_t
+filter_opts_args(struct filter_opts *o, struct arg *table)
+{
+	const struct arg rows[] = {
+		{"report", 0, ARG_STR, &o->doc.report, "FILE",
+		 "write one JSON object a decision", 0, 0, NULL, NULL},
+		{"output", 'o', ARG_STR, &o->output, "FILE",
+		 "where kept documents go; else stdout", 0, 0, NULL, NULL},
+		{"check", 0, ARG_FLAG, &o->check, NULL,
+		 "status 1 when anything would go", 0, 0, NULL, NULL},
+	};
+	size_t n = doc_opts_args(&o->doc, table);
+
+	memcpy(table + n, rows, sizeof(rows));
+	return n + sizeof(rows) / sizeof(rows[0]);
+}
+
+/* --- opening and ending --- */
+
+static int
+is_stdout(const char *path)
+{
+	return !path || !strcmp(path, "-");
+}
+
+static int
+open_side(struct output **to, const struct filter_opts *o, const char *name,
+	  const char *path, struct err *e)
+{
+	if (!path)
+		return 0;
+	if (is_stdout(path) && is_stdout(o->output))
+		return err_set(e, "%s -: stdout has the documents: give "
+			       "-o FILE", name);
+	*to = output_open(path, e);
+	return *to ? 0 : -1;
+}
+
+struct filter *
+filter_open(const struct filter_opts *o, struct err *e)
+{
+	struct filter *f = xcalloc(1, sizeof(*f));
+
+	f->o = o;
+	if (open_side(&f->report, o, "--report", o->doc.report, e) ||
+	    open_side(&f->stats, o, "--stats", o->doc.stats, e) ||
+	    !(f->out = output_open(o->output, e))) {
+		filter_abort(f);
+		return NULL;
+	}
+	return f;
+}
+
+static void
+filter_free(struct filter *f)
+{
+	buf_clear(&f->line);
+	buf_clear(&f->id);
+	buf_clear(&f->first_bad);
+	free(f);
+}
+
+void
+filter_abort(struct filter *f)
+{
+	if (!f)
+		return;
+	output_abort(f->out);
+	output_abort(f->report);
+	output_abort(f->stats);
+	filter_free(f);
+}
+
+static int
+write_stats(struct filter *f, struct span extra, struct err *e)
+{
+	struct buf *b = &f->line;
+
+	if (!f->stats)
+		return 0;
+	buf_reset(b);
+	buf_putc(b, '{');
+	doc_stats_json(&f->books, b);
+	buf_printf(b, ",\"docs_cut\":%llu", (unsigned long long)f->cuts);
+	if (extra.n) {
+		buf_putc(b, ',');
+		buf_put(b, extra.p, extra.n);
+	}
+	buf_puts(b, "}\n");
+	return output_write(f->stats, b->p, b->n, e);
+}
+
+static void
+warn_bad(const struct filter *f)
+{
+	if (!f->books.docs_bad)
+		return;
+	warn("%llu bad lines %s, the first: %.*s",
+	     (unsigned long long)f->books.docs_bad,
+	     f->o->doc.on_bad == DOC_PASS ? "passed on" : "left out",
+	     (int)f->first_bad.n, f->first_bad.p);
+}
+
+int
+filter_commit(struct filter *f, struct span extra, struct err *e)
+{
+	struct output *all[3];
+	size_t n = 0;
+	int status;
+
+	if (write_stats(f, extra, e)) {
+		filter_abort(f);
+		return -1;
+	}
+	all[n++] = f->out;
+	if (f->report)
+		all[n++] = f->report;
+	if (f->stats)
+		all[n++] = f->stats;
+	status = f->o->check &&
+		(f->books.docs_dropped || f->cuts || f->found) ?
+		EXIT_ANSWER : EXIT_OK;
+	if (output_commit_all(all, n, e))
+		status = -1;
+	else
+		warn_bad(f);
+	filter_free(f);
+	return status;
+}
+
+/* --- documents --- */
+
+static int
+put_bad(struct filter *f, const struct doc *d, struct err *e)
+{
+	int pass = f->o->doc.on_bad == DOC_PASS;
+	struct buf *b = &f->line;
+
+	if (!f->first_bad.n)
+		buf_printf(&f->first_bad, "%s:%llu: %s", d->file,
+			   (unsigned long long)d->lineno, d->why);
+	if (f->report) {
+		buf_reset(b);
+		buf_puts(b, "{\"id\":");
+		json_put_str(b, doc_id(d, &f->id));
+		buf_printf(b, ",\"action\":\"%s\",\"reason\":\"bad\","
+			   "\"why\":", pass ? "pass" : "skip");
+		json_put_str(b, span_str(d->why));
+		buf_putc(b, '}');
+		if (filter_report(f, buf_span(b), e))
+			return -1;
+	}
+	return pass ? output_write(f->out, d->line.p, d->line.n, e) : 0;
+}
+
+int
+filter_keep(struct filter *f, const struct doc *d, struct err *e)
+{
+	doc_stats_in(&f->books, d);
+	if (d->bad)
+		return put_bad(f, d, e);
+	doc_stats_kept(&f->books, d);
+	return output_write(f->out, d->line.p, d->line.n, e);
+}
+
+int
+filter_drop(struct filter *f, const struct doc *d, struct err *e)
+{
+	doc_stats_in(&f->books, d);
+	if (d->bad)
+		return put_bad(f, d, e);
+	doc_stats_dropped(&f->books, d);
+	return 0;
+}
+
+int
+filter_cut(struct filter *f, const struct doc *d, struct span text,
+	   struct err *e)
+{
+	struct doc now = *d;
+
+	doc_stats_in(&f->books, d);
+	if (d->bad)
+		return put_bad(f, d, e);
+	now.text = text;
+	now.digest = doc_digest(text);
+	doc_stats_kept(&f->books, &now);
+	f->cuts++;
+	filter_retext(d, f->o->doc.text_key, text, &f->line);
+	return output_write(f->out, f->line.p, f->line.n, e);
+}
+
+int
+filter_mark(struct filter *f, const struct doc *d, const char *key,
+	    struct span value, struct err *e)
+{
+	struct buf *b = &f->line;
+	struct span name, val;
+	struct json_walk w;
+	size_t n = d->line.n;
+
+	doc_stats_in(&f->books, d);
+	if (d->bad)
+		return put_bad(f, d, e);
+	doc_stats_kept(&f->books, d);
+	f->found = 1;
+	while (d->line.p[n - 1] != '}')
+		n--;
+	buf_reset(b);
+	buf_put(b, d->line.p, n - 1);
+	json_walk_open(&w, d->line);
+	if (json_walk_next(&w, &name, &val))
+		buf_putc(b, ',');
+	json_put_str(b, span_str(key));
+	buf_putc(b, ':');
+	buf_put(b, value.p, value.n);
+	buf_put(b, d->line.p + n - 1, d->line.n - n + 1);
+	return output_write(f->out, b->p, b->n, e);
+}
+
+void
+filter_retext(const struct doc *d, const char *text_key, struct span text,
+	      struct buf *out)
+{
+	struct span old = json_scan_find(d->line, text_key);
+	const char *end = d->line.p + d->line.n;
+
+	buf_reset(out);
+	buf_put(out, d->line.p, old.p - d->line.p);
+	json_put_str(out, text);
+	buf_put(out, old.p + old.n, end - (old.p + old.n));
+}
+
+/* --- report --- */
+
+int
+filter_reports(const struct filter *f)
+{
+	return f->report != NULL;
+}
+
+int
+filter_report(struct filter *f, struct span line, struct err *e)
+{
+	if (!f->report)
+		return 0;
+	return output_write(f->report, line.p, line.n, e) ||
+	       output_write(f->report, "\n", 1, e) ? -1 : 0;
+}
+
+void
+filter_found(struct filter *f)
+{
+	f->found = 1;
+}
+
+struct doc_stats *
+filter_stats(struct filter *f)
+{
+	return &f->books;
+}
+
+uint64_t
+filter_cuts(const struct filter *f)
+{
+	return f->cuts;
+}
