@@ -110,13 +110,18 @@ words_lower(uint32_t c)
 	return p ? (*p)[1] : c;
 }
 
-/* A word on its way.  w NULL: only its bytes are wanted, in out. */
+/*
+ * A word on its way, its bytes in out.  w NULL: only the bytes of the word
+ * whose hash is `want` are wanted (a segment may hold parts of others).
+ */
 struct slow {
 	struct words *w;
 	struct buf *out, *nfc;
+	uint64_t want;
 	uint32_t start, end;
 	int letter;		/* one stands before the last character */
 	int sigma;		/* the last character was a capital sigma */
+	int found;		/* the word wanted is in out */
 };
 
 static inline void
@@ -140,19 +145,23 @@ words_room(struct words *w, size_t n)
 static void
 slow_end(struct slow *s)
 {
+	uint64_t hash;
+
 	if (s->start == NONE)
 		return;
 	if (s->sigma && s->letter)
 		s->out->p[s->out->n - 1] = (char)(0x80 | (FINAL_SIGMA & 63));
+	buf_reserve(s->out, PAD);
+	hash = hash_word(s->out->p, s->out->n);
 	if (s->w) {
-		buf_reserve(s->out, PAD);
 		words_room(s->w, 0);
-		word_add(s->w, hash_word(s->out->p, s->out->n), s->start,
-			 s->end);
-		buf_reset(s->out);
+		word_add(s->w, hash, s->start, s->end);
 	}
 	s->start = NONE;
 	s->letter = s->sigma = 0;
+	s->found = !s->w && hash == s->want;
+	if (!s->found)
+		buf_reset(s->out);
 }
 
 /* One character of the normalized text, which stands at [from, to). */
@@ -163,6 +172,8 @@ slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 	unsigned class = uc_class_of[cat];
 	uint32_t low = c;
 
+	if (s->found)
+		return;
 	if (!(class & (UC_LETTER | UC_MARK | UC_NUMBER))) {
 		slow_end(s);
 		return;
@@ -226,7 +237,7 @@ slow_run(struct slow *s, struct span text, size_t from)
 		int alone = uc_nfc_bound(c);
 
 		j = i + len;
-		if (c < 0x80 && !is_ascii_word(c) &&
+		if (len == 1 && c < 0x80 && !is_ascii_word(c) &&
 		    (j == text.n || (unsigned char)text.p[j] < 0x80) && s->w)
 			break;
 		while (j < text.n && (unsigned char)text.p[j] >= 0x80 &&
@@ -247,11 +258,15 @@ slow_run(struct slow *s, struct span text, size_t from)
 void
 words_norm(struct span text, const struct word *word, struct buf *out)
 {
-	struct buf nfc = {0};
-	struct slow s = {NULL, out, &nfc, NONE, 0, 0, 0};
+	struct buf one = {0}, nfc = {0};
+	struct slow s = {
+		.out = &one, .nfc = &nfc, .want = word->hash, .start = NONE
+	};
 
 	slow_run(&s, (struct span){text.p + word->start,
 				   word->end - word->start}, 0);
+	buf_put(out, one.p, one.n);
+	buf_clear(&one);
 	buf_clear(&nfc);
 }
 
@@ -319,7 +334,9 @@ fast_block(struct words *w, uint64_t word, size_t at, unsigned k,
 void
 words_split(struct words *w, struct span text)
 {
-	struct slow s = {w, &w->norm, &w->nfc, NONE, 0, 0, 0};
+	struct slow s = {
+		.w = w, .out = &w->norm, .nfc = &w->nfc, .start = NONE
+	};
 	uint32_t open = NONE;
 	char tail[BLOCK];
 	size_t i = 0;
