@@ -70,3 +70,57 @@ setup() {
 	[ "${lines[0]}" = "75.0 % of 4 words are words of the corpus" ]
 	[ "${lines[1]}" = "not: xqzt" ]
 }
+
+# A folder as the lines of README and assay(7) expect it.
+prepare() {
+	cd "$BATS_TEST_TMPDIR"
+	ln -s "$(cd "$BIN" && pwd)" bin
+	ln -s "$(cd "$root" && pwd)/examples" examples
+	zstd -dcq examples/corpus/books.jsonl.zst | head -n 60 > corpus.jsonl
+	zstd -q corpus.jsonl
+}
+
+@test "the examples of assay(7) run as they stand" {
+	prepare
+	"$BATS_TEST_DIRNAME/examples-of" "$root/man/assay.7" > all
+	[ "$(grep -c '^#end' all)" -eq 2 ]
+	run env PATH="$(cd "$BIN" && pwd):$PATH" bash -euo pipefail all
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"<|bos|>"* ]]
+}
+
+@test "the pipeline of the README runs as it stands" {
+	prepare
+	awk '/^## One pipeline/ { on = 1; next } /^## / { on = 0 }
+		on && /^    / { print substr($0, 5) }' "$root/README.md" |
+		sed "s|/tmp/|$BATS_TEST_TMPDIR/|g" > lines
+	[ "$(grep -c 'bin/' lines)" -eq 3 ]
+	run bash lines
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"window 1"* ]]
+}
+
+@test "each line of the README's checklist runs" {
+	prepare
+	bin/tok-train --vocab-size 1024 -o tokenizer.json corpus.jsonl.zst
+	head -n 3 examples/evaluate/lambada.jsonl > lines.jsonl
+	bin/pack -q --tokenizer tokenizer.json -o train/ corpus.jsonl.zst
+	bin/lm-train -q --preset 1M --data train/ --tokenizer tokenizer.json \
+		--seq-len 64 --batch-size 2 --steps 400 --stop-after 2 -o run/
+	awk '/^## What to check/ { on = 1; next } /^## / { on = 0 }
+		on && /^\|.*`/ { sub(/^[^`]*`/, ""); sub(/`[^`]*$/, "")
+			print }' "$root/README.md" > all
+	[ "$(wc -l < all)" -eq 12 ]
+	id=$(head -n 1 corpus.jsonl | sed 's/.*"id":"\([^"]*\)".*/\1/')
+	n=0
+	while IFS= read -r line; do
+		[[ "$line" == *" ... "* ]] && continue
+		line=${line/--doc ID/--doc "'$id'"}
+		echo "$line"
+		bash -euo pipefail -c "$line" > out
+		n=$((n + 1))
+	done < all
+	[ "$n" -eq 11 ]
+}
