@@ -11,17 +11,20 @@
 #include "tests/kernels/cases.h"
 #include "tests/kernels/tap.h"
 
-enum { PROBES = 40 };
+enum { PROBES = 40, TEST_ARRAYS = 128 };
 
 static struct kernels *k;
 static uint64_t draws;
+static float *made[TEST_ARRAYS];	/* every array of normals(), to be freed */
 
 static float *
 normals(int64_t n, double std)
 {
 	float *x = xreallocarray(NULL, (size_t)n, sizeof *x);
 
-	draws++;
+	if (draws == TEST_ARRAYS)
+		abort();
+	made[draws++] = x;
 	for (int64_t i = 0; i < n; i++)
 		x[i] = (float)(std * rng_normal(11, RNG_TEST + draws,
 						(uint64_t)i));
@@ -339,5 +342,7 @@ main(void)
 	test_swiglu();
 	test_loss();
 	k->close(k);
+	while (draws > 0)
+		free(made[--draws]);
 	return tap_end();
 }
