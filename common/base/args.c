@@ -364,6 +364,7 @@ args_parse(const struct args *a, int argc, char **argv)
 	int first;
 
 	err_tool = a->name;
+	err_init();
 	fill_standard_files();
 	threads = processors();
 	if (argc < 1)

@@ -4,11 +4,11 @@
  * A process ends through die(), through a fatal signal, or by returning from
  * main.  The first two must leave no temporary files, so both run the
  * functions registered with err_at_exit() (output.c unlinks its files there).
- * INT, TERM and HUP are caught only from the first registration on and only
- * where they had their default action: nohup and programs that finish a step
- * before they end keep their own.  After the clean-up the signal is raised
- * again with its default action, so that the parent sees a process that died
- * of it (130 for INT in a shell).
+ * INT, TERM, HUP, QUIT, PIPE and XCPU are caught only from the first
+ * registration on and only where they had their default action: nohup and
+ * programs that finish a step before they end keep their own.  After the
+ * clean-up the signal is raised again with its default action, so that the
+ * parent sees a process that died of it (130 for INT in a shell).
  *
  * die() writes with write(2) from a buffer on the stack and leaves with
  * _exit(): it needs no memory, and no other thread's destructor runs.
@@ -178,4 +178,26 @@ err_at_exit(void (*fn)(void))
 	err_catch(SIGINT);
 	err_catch(SIGTERM);
 	err_catch(SIGHUP);
+	err_catch(SIGQUIT);
+	err_catch(SIGPIPE);
+	err_catch(SIGXCPU);
+}
+
+static void
+err_go_on(int sig)
+{
+	(void)sig;
+}
+
+void
+err_init(void)
+{
+	struct sigaction old, new;
+
+	if (sigaction(SIGXFSZ, NULL, &old) < 0 || old.sa_handler != SIG_DFL)
+		return;
+	memset(&new, 0, sizeof new);
+	new.sa_handler = err_go_on;
+	new.sa_flags = SA_RESTART;
+	sigaction(SIGXFSZ, &new, NULL);
 }

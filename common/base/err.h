@@ -45,6 +45,13 @@ void die_err(const struct err *e) __attribute__((noreturn));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * A file that meets the limit of its size (ulimit -f) fails a write, as a full
+ * device does, and ends no process; args_parse() calls it.  A handler and not
+ * SIG_IGN, so that commands which a program starts do not inherit it.
+ */
+void err_init(void);
+
+/*
  * Register a function that die() and fatal signals run before the process
  * ends.  It must be async-signal-safe.  At most 8.
  */

@@ -97,6 +97,32 @@ no_temporary_files() {
 	}
 }
 
+# The limit holds for the program alone: its messages go through a pipe.
+under_limit() {
+	run bash -c "set -o pipefail
+		(ulimit -f 0; $1) 2>&1 > ${2:-/dev/null} | cat > err"
+}
+
+@test "a limit of the file size: status 2, the old output is whole" {
+	if [ -n "$TO_STDOUT" ]; then
+		under_limit "$TO_STDOUT" got
+		must_refuse
+		grep -q 'File too large' err
+	fi
+	if [ -n "$TO_FILE" ]; then
+		rm -rf out old
+		[ -n "$NO_OLD" ] || {
+			bash -c "$TO_FILE"
+			cp -a out old
+		}
+		under_limit "$TO_FILE"
+		must_refuse
+		grep -q 'File too large' err
+		[ -n "$NO_OLD" ] || diff -r old out
+		no_temporary_files
+	fi
+}
+
 @test "stdout is closed: status 2" {
 	needs "$TO_STDOUT" "does not write to stdout"
 	sh_run "$TO_STDOUT >&-"

@@ -333,6 +333,16 @@ b64() {
 	cmp "$T/a" "$T/b"
 }
 
+@test "a reader that is gone leaves no file behind" {
+	echo old > "$T/t.json"
+	{ sleep 0.2; env --default-signal=PIPE "$BIN/tok-train" \
+		--vocab-size 300 -o "$T/t.json" --tiktoken - <<< \
+		'{"text":"a"}' || echo $? > "$T/status"; } | true
+	[ "$(cat "$T/status")" = 141 ]
+	[ "$(cat "$T/t.json")" = old ]
+	[ -z "$(find "$T" -name '.*.tmp')" ]
+}
+
 @test "two outputs cannot share stdout" {
 	run -2 train --tiktoken - /dev/null
 	[[ $output == *"only one output can go to stdout"* ]]
