@@ -5,6 +5,7 @@
  * packer that decides its windows; packjob.c does the rest.
  */
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/args.h"
@@ -31,6 +32,7 @@ struct pack {
 	struct vocab *vocab;
 	struct bpe *bpe;
 	struct shard_writer *train, *val;
+	struct output *stats;
 	struct packjob job;
 };
 
@@ -133,28 +135,67 @@ pack_open(struct pack *p, const struct options *o, struct err *e)
 	return e->set ? -1 : 0;
 }
 
-/* The shards appear, then the counts; the writers are closed in any case. */
+/* Two sets in one folder would have the same names. */
 static int
-pack_commit(struct pack *p, struct output *stats, const struct packsum *sum,
-	    struct err *e)
+same_folder(const struct options *o)
 {
-	struct shard_writer *train = p->train, *val = p->val;
-	struct buf b = {0};
-	int r;
+	struct stat a, b;
 
-	p->train = p->val = NULL;
-	if (val && shard_writer_commit(val, e)) {
-		shard_writer_abort(train);
+	return o->out && o->has_val && stat(o->out, &a) == 0 &&
+	    stat(o->val_out, &b) == 0 && a.st_dev == b.st_dev &&
+	    a.st_ino == b.st_ino;
+}
+
+static int
+outputs_open(struct pack *p, const struct options *o, struct err *e)
+{
+	if (pack_open(p, o, e))
+		return -1;
+	if (same_folder(o))
+		return err_set(e, "%s: --val-out is the folder of -o",
+			       o->val_out);
+	if (o->doc.stats && !(p->stats = output_open(o->doc.stats, e)))
+		return -1;
+	return 0;
+}
+
+static void
+outputs_abort(struct pack *p)
+{
+	output_abort(p->stats);		/* may lie in a folder of the others */
+	shard_writer_abort(p->val);	/* perhaps in that of the first */
+	shard_writer_abort(p->train);
+}
+
+/* Everything to the device, then all of it appears. */
+static int
+outputs_commit(struct pack *p, const struct packsum *sum, struct err *e)
+{
+	struct buf b = {0};
+	int r = 0;
+
+	if (p->stats) {
+		packsum_json(sum, &b);
+		r = output_write(p->stats, b.p, b.n, e);
+		buf_clear(&b);
+	}
+	if (r || (p->stats && output_finish(p->stats, e)) ||
+	    (p->val && shard_writer_finish(p->val, e)) ||
+	    shard_writer_finish(p->train, e)) {
+		outputs_abort(p);
 		return -1;
 	}
-	if (shard_writer_commit(train, e))
-		return -1;
-	if (!stats)
-		return 0;
-	packsum_json(sum, &b);
-	r = output_write(stats, b.p, b.n, e);
-	buf_clear(&b);
-	return r ? r : output_commit(stats, e);
+	if (p->val)
+		r = shard_writer_commit(p->val, e);
+	if (r)
+		shard_writer_abort(p->train);
+	else
+		r = shard_writer_commit(p->train, e);
+	if (r)
+		output_abort(p->stats);
+	else if (p->stats)
+		r = output_commit(p->stats, e);
+	return r;
 }
 
 static void
@@ -193,6 +234,8 @@ check(const struct args *a, const struct options *o, size_t files)
 		args_usage(a, "--tokenizer FILE is needed");
 	if (o->has_val != (o->val_out != NULL))
 		args_usage(a, "--val-frac and --val-out go together");
+	if (o->val_out && !strcmp(o->val_out, "-"))
+		args_usage(a, "--val-out -: a folder is needed");
 	if ((o->shuffle || o->policy != POLICY_CONCAT) &&
 	    o->format + FORMAT != SHARD_ASSAY)
 		args_usage(a, "%s needs --shard-format assay: other formats "
@@ -258,7 +301,6 @@ main(int argc, char **argv)
 	};
 	struct args a = {"pack", "--tokenizer FILE [options] [FILE...]",
 			 "turn documents into shards of token ids", table, 16};
-	struct output *stats = NULL;
 	struct pack p = {0};
 	struct packsum sum = {&p.job, 0, 0, 0, 0};
 	struct err e = {0};
@@ -270,20 +312,17 @@ main(int argc, char **argv)
 	if (o.out && !strcmp(o.out, "-"))
 		o.out = NULL;
 	check(&a, &o, argc - first);
-	if (o.doc.stats && !(stats = output_open(o.doc.stats, &e)))
-		die_err(&e);
-	if (pack_open(&p, &o, &e) ||
+	if (outputs_open(&p, &o, &e) ||
 	    packjob_run(&p.job, (const char *const *)argv + first,
 			argc - first, &e)) {
-		shard_writer_abort(p.train);
-		shard_writer_abort(p.val);
+		outputs_abort(&p);
 		die_err(&e);
 	}
 	sum.seq_len = o.seq_len;
 	sum.batch = o.batch;
 	sum.vocab = p.vocab->n;
 	sum.fingerprint = p.vocab->fingerprint;
-	if (pack_commit(&p, stats, &sum, &e))
+	if (outputs_commit(&p, &sum, &e))
 		die_err(&e);
 	say(&p, &sum);
 	pack_close(&p);

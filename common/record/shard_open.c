@@ -367,9 +367,6 @@ open_file(struct shards *s, const char *path, size_t folder, struct err *e)
 	f = s->hint.format ? s->hint.format : detect(&s->map[k], e);
 	if (f == SHARD_AUTO)
 		return -1;
-	if (f == SHARD_JSONL)
-		return err_set(e, "%s: jsonl is written, not read",
-			       s->map[k].name);
 	if (s->info.format && s->info.format != f)
 		return err_set(e, "%s: format %s, but %s before it: not one "
 			       "stream", s->map[k].name, shard_format_names[f],
@@ -452,7 +449,10 @@ shards_open_hint(const char *const *paths, size_t n, const struct shard_hint *h,
 	size_t i, folders = 0;
 	int r = 0;
 
-	if (n == 0)
+	if (h->format == SHARD_JSONL)
+		r = err_set(e, "%s: --shard-format jsonl is written, not read",
+			    n ? paths[0] : "<stdin>");
+	else if (n == 0)
 		r = open_file(s, NULL, 0, e);
 	for (i = 0; r == 0 && i < n; i++) {
 		if (strcmp(paths[i], "-") == 0)

@@ -51,6 +51,7 @@ struct shard_writer {
 	struct buf tmp, length, bound;
 	z_stream z;
 	int z_open;
+	int finished;
 };
 
 static struct output *
@@ -539,12 +540,28 @@ remove_stale(const struct shard_writer *w, struct err *e)
 }
 
 int
+shard_writer_finish(struct shard_writer *w, struct err *e)
+{
+	size_t i;
+
+	if (w->finished)
+		return 0;
+	if (file_end(w, 1, e) < 0)
+		return -1;
+	for (i = 0; i < w->nout; i++)
+		if (output_finish(w->out[i], e) < 0)
+			return -1;
+	w->finished = 1;
+	return 0;
+}
+
+int
 shard_writer_commit(struct shard_writer *w, struct err *e)
 {
 	sigset_t hold, old;
 	int r;
 
-	if (file_end(w, 1, e) < 0) {
+	if (shard_writer_finish(w, e) < 0) {
 		shard_writer_abort(w);
 		return -1;
 	}

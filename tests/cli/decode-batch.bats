@@ -409,6 +409,11 @@ packed() {
 		run decode-batch $o train
 		[ "$status" -eq 2 ] || { echo "$o"; false; }
 	done
+	for what in train train/00000.tok; do
+		run decode-batch --shard-format jsonl --ids $what
+		[ "$status" -eq 2 ]
+		[[ "$output" == *"jsonl is written, not read"* ]]
+	done
 	run decode-batch --run nowhere --step 1
 	[ "$status" -eq 2 ]
 	[[ "$output" == *config.json* ]]

@@ -449,6 +449,35 @@ times() {
 
 # --- usage -------------------------------------------------------------------------
 
+@test "training and validation shards cannot share a folder" {
+	mkdir "$T/both"
+	ln -s both "$T/link"
+	run -2 pack --val-frac 0.5 --val-out "$T/link" -o "$T/both/" "$WEB"
+	[[ "$output" == *"--val-out is the folder of -o"* ]]
+	run -2 pack --val-frac 0.5 --val-out "$T/new" -o "$T/new" "$WEB"
+	[ -z "$(ls -A "$T/both")" ] && [ ! -e "$T/new" ]
+	run -2 pack --val-frac 0.5 --val-out - "$WEB"
+	[[ "$output" == *"--val-out -: a folder is needed"* ]]
+}
+
+@test "shards, validation shards and counts appear together or not at all" {
+	local d
+	pack -q --val-frac 0.3 --val-out "$T/v" -o "$T/t" --stats "$T/t/s" \
+		<(head -n 20 "$WEB")
+	for d in t v; do cp -a "$T/$d" "$T/$d.old"; done
+	run -2 pack --val-frac 0.3 --val-out "$T/v" -o "$T/t" \
+		--stats /dev/full "$WEB"
+	[[ "$output" == *"/dev/full: No space left"* ]]
+	for d in t v; do diff -r "$T/$d" "$T/$d.old"; done
+	run -2 pack --val-frac 0.3 --val-out "$T/v" -o "$T/new" \
+		--stats "$T/none/s" "$WEB"
+	diff -r "$T/v" "$T/v.old"
+	[ ! -e "$T/new" ]
+	# counts may lie in a folder that pack makes
+	pack -q -o "$T/new" --stats "$T/new/s" "$WEB"
+	[ -s "$T/new/s" ] && [ -s "$T/new/00000.tok" ]
+}
+
 @test "what does not go together is a usage error" {
 	run -2 "$BIN/pack" "$WEB"
 	[[ "$output" == *"--tokenizer FILE is needed"*usage:* ]]
