@@ -88,8 +88,7 @@ form_of(int form, const char *p, size_t n)
 	while (i < n && strchr(" \t\r\n", p[i]) && p[i])
 		i++;
 	if (i < n && p[i] == '{')
-		return bench_is_jsonl(p + i, n - i) &&
-		       memchr(p + i, '\n', n - i) ? BENCH_JSONL : BENCH_JSON;
+		return bench_is_jsonl(p + i, n - i) ? BENCH_JSONL : BENCH_JSON;
 	if (form == BENCH_JSON || (i < n && p[i] == '['))
 		return BENCH_JSON;
 	return BENCH_TEXT;

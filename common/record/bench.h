@@ -5,7 +5,8 @@
  *
  * - JSON Lines: an object a line;
  * - JSON: an array of objects or strings, or an object with one array of
- *   objects (as BIG-bench Hard has under "examples");
+ *   objects (as BIG-bench Hard has under "examples"), or without: then it is
+ *   the one example;
  * - text: a line is an example, blank lines are none.
  *
  * A name in .jsonl, .json or .txt, with .zst or .gz behind it or not, tells

@@ -26,7 +26,7 @@ int bench_read_jsonl(struct bench_reading *r, const char *p, size_t n);
 int bench_read_json(struct bench_reading *r, const char *p, size_t n);
 int bench_read_text(struct bench_reading *r, const char *p, size_t n);
 
-/* Is the first line of p[0..n) by itself an object, and not the last? */
+/* Is the first line of p[0..n) by itself an object, and not the last one? */
 int bench_is_jsonl(const char *p, size_t n);
 
 #endif

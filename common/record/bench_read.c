@@ -190,7 +190,9 @@ bench_is_jsonl(const char *p, size_t n)
 			   &e) == 0;
 
 	json_reader_free(r);
-	return is;
+	while (lf < end && strchr(" \t\r\n", *lf) && *lf)
+		lf++;
+	return is && lf < end;
 }
 
 int
@@ -357,7 +359,10 @@ read_array(struct bench_reading *r, struct place *c)
 	return 0;
 }
 
-/* The array of objects in an object: "examples" of BIG-bench Hard. */
+/*
+ * The array of objects in an object: "examples" of BIG-bench Hard.  1, 0 when
+ * it has none, -1.
+ */
 static int
 find_array(struct bench_reading *r, struct place *c)
 {
@@ -383,25 +388,32 @@ find_array(struct bench_reading *r, struct place *c)
 		found = val[i].raw;
 		arrays++;
 	}
-	if (arrays != 1)
-		return fail(r, c->line, arrays ? "several arrays of objects in "
-			    "one object: which are the examples?" :
-			    "no array of objects in it");
+	if (arrays > 1)
+		return fail(r, c->line, "several arrays of objects in one "
+			    "object: which are the examples?");
+	if (!arrays)
+		return 0;
 	for (q = c->p; q < found.p; q++)
 		c->line += *q == '\n';
 	c->p = found.p;
 	c->end = found.p + found.n;
-	return 0;
+	return 1;
 }
 
 int
 bench_read_json(struct bench_reading *r, const char *p, size_t n)
 {
 	struct place c = {p, p + n, 1};
+	struct span whole;
+	int found;
 
 	skip_space(&c);
-	if (c.p < c.end && *c.p == '{' && find_array(r, &c))
-		return -1;
+	if (c.p < c.end && *c.p == '{') {
+		found = find_array(r, &c);
+		whole = (struct span){c.p, (size_t)(c.end - c.p)};
+		if (found <= 0)
+			return found ? -1 : read_object(r, whole, c.line, 1);
+	}
 	if (c.p >= c.end || *c.p != '[')
 		return fail(r, c.line, "neither an array nor an object");
 	if (read_array(r, &c))

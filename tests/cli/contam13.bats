@@ -1,0 +1,558 @@
+#!/usr/bin/env bats
+# contam13: which benchmark examples stand in the documents, and what goes.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	export BIN=${BIN:-bin}
+	export DATA=$BATS_FILE_TMPDIR
+	for s in test train; do
+		zstd -dcq tests/data/bench/gsm8k_$s.jsonl.zst \
+			> "$DATA/gsm8k_$s.jsonl"
+	done
+	zstd -dcq tests/data/text/digitalgov.jsonl.zst > "$DATA/web.jsonl"
+}
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	TEST=$DATA/gsm8k_test.jsonl
+	TRAIN=$DATA/gsm8k_train.jsonl
+}
+
+contam13() {
+	"$BIN/contam13" "$@"
+}
+
+# Twenty words that nothing else has.
+TWENTY='one fish two fish red fish blue fish black fish blue fish old fish'
+TWENTY="$TWENTY new fish this one has a"
+
+# ID TEXT: a document.
+doc() {
+	printf '{"id":"%s","text":"%s"}\n' "$1" "$2"
+}
+
+# KEY: its values in the report of stdin.
+values() {
+	sed "s/.*\"$1\":\"\{0,1\}\([^,}\"]*\).*/\1/"
+}
+
+# NAME KEY: a number of a benchmark in the file stats.
+count() {
+	grep -o "{\"name\":\"$1\"[^}]*}" "$T/stats" | values "$2"
+}
+
+# --- published figures -----------------------------------------------------
+
+@test "GSM8K test against train: 3 share 13 words, 80 share 8" {
+	for c in '13 3' '8 80'; do
+		set -- $c
+		contam13 --against "$TEST" --bench-fields question -n "$1" \
+			--list --report "$T/hits" --stats "$T/stats" \
+			--text-key question "$TRAIN" > "$T/out"
+		cmp "$TRAIN" "$T/out"
+		[ "$(count gsm8k_test examples)" -eq 1319 ]
+		[ "$(count gsm8k_test short)" -eq 0 ]
+		[ "$(count gsm8k_test dirty)" -eq "$2" ]
+		[ "$(count gsm8k_test clean)" -eq $((1319 - $2)) ]
+		[ "$(values example < "$T/hits" | sort -u | wc -l)" -eq "$2" ]
+		grep -q '"docs_in":7473,"docs_kept":7473' "$T/stats"
+	done
+}
+
+@test "-n auto is the paper's rule, and 13 is the default" {
+	head -300 "$TRAIN" > "$T/docs"
+	for o in '-n auto' '-n 13' '--ngram 13' ''; do
+		contam13 --against "$TEST" $o --list --table "$T/table" \
+			--text-key question -o "$T/out" "$T/docs"
+		[ "$(sed -n 2p "$T/table" | cut -f 2)" -eq 13 ]
+	done
+	# nine words each, but one in fifty has three
+	for i in $(seq 100); do
+		[ $((i % 50)) -ne 0 ] && doc $i "a b c d e f g h w$i" ||
+			doc $i "a b c"
+	done > "$T/nine.jsonl"
+	contam13 --against "$T/nine.jsonl" --against "$TEST" -n auto --list \
+		--text-key question --table "$T/table" --stats "$T/stats" \
+		-o "$T/out" "$T/docs"
+	[ "$(count nine n)" -eq 9 ]
+	[ "$(count nine short)" -eq 2 ]
+	[ "$(count gsm8k_test n)" -eq 13 ]
+	sed 's/"text":"[^"]*"/"text":"a b c"/' "$T/nine.jsonl" > "$T/three.jsonl"
+	contam13 --against "$T/three.jsonl" -n auto --stats "$T/stats" \
+		--text-key question -o "$T/out" "$T/docs"
+	[ "$(count three n)" -eq 8 ]
+	[ "$(count three short)" -eq 100 ]
+	[ "$(count three clean)" -eq 0 ]
+}
+
+# --- planted copies --------------------------------------------------------
+
+# Documents of other text with a question, changed, in its start, middle or
+# end; `plain` plants it as it is.
+plant() {
+	LC_ALL=C awk -v plain="$1" '
+	function fill(n) { return substr(web[n % nweb + 1], 1, 300) }
+	FNR == NR {
+		sub(/.*"text": *"/, ""); sub(/"[^"]*$/, "")
+		gsub(/\\./, " "); web[++nweb] = $0; next
+	}
+	FNR % 2 || ++n > 500 { next }
+	{
+		id = $0; sub(/.*"id":"/, "", id); sub(/".*/, "", id)
+		sub(/.*"question":"/, ""); sub(/"}$/, "")
+		gsub(/\\./, " ")
+		if (!plain) {
+			if (n % 4 == 1) $0 = toupper($0)
+			if (n % 4 == 2) gsub(/ /, "\\n")
+			if (n % 4 == 3) gsub(/ /, " -- \\\"")
+			if (n % 4 == 0) gsub(/[.,?]/, "; ")
+		}
+		a = n % 3 ? fill(n) ". " : ""
+		b = n % 3 == 1 ? "" : " | " fill(n + 7)
+		printf "{\"id\":\"%s\",\"text\":\"%s%s%s\"}\n", id, a, $0, b
+	}' "$DATA/web.jsonl" "$TEST"
+}
+
+@test "500 planted copies, changed: all found, and nothing else" {
+	plant 1 > "$T/plain"
+	plant 0 > "$T/planted"
+	[ "$(wc -l < "$T/planted")" -eq 500 ]
+	for f in plain planted; do
+		cat "$DATA/web.jsonl" "$T/$f" |
+			contam13 --against "$TEST" --report "$T/$f.hits" \
+				> "$T/$f.out"
+		sed 's/,"start".*//' "$T/$f.hits" | sort > "$T/$f.pairs"
+		cmp "$DATA/web.jsonl" "$T/$f.out"
+	done
+	cmp "$T/plain.pairs" "$T/planted.pairs"
+	# each document has its own example, most have that alone
+	sed 's/{"id":\("[^"]*"\).*"example":\("[^"]*"\)/\1 \2/' \
+		"$T/planted.pairs" | awk '$1 == $2' | wc -l | grep -qx 500
+	[ "$(wc -l < "$T/planted.pairs")" -lt 520 ]
+	# one letter in each seventh word, and nothing is found
+	sed 's/\(\([^ ]* \)\{6\}\)\([a-z]\)/\1q\3/g' "$T/plain" |
+		contam13 --against "$TEST" --check > /dev/null
+}
+
+@test "start and end are the bytes of the gram, with the words in text" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	doc d "« é » $TWENTY ü" > "$T/docs"
+	contam13 --against "$T/b.jsonl" --report "$T/hits" "$T/docs" > "$T/out"
+	[ ! -s "$T/out" ]
+	[ "$(cat "$T/hits")" = '{"id":"d","benchmark":"b","example":"a","start":9,"end":'$((9 + ${#TWENTY}))',"grams":8,"text":"'"$TWENTY"'"}' ]
+}
+
+@test "words: NFC and NFD, case beyond ASCII, underscore and apostrophe" {
+	doc a "Élan vital ça va déjà l'été où naïveté ΣΊΣΥΦΟΣ co-operation snake_case I'm 36°30" > "$T/b.jsonl"
+	printf '{"text":"%s"}\n' "e\\u0301lan VITAL c\\u0327a va de\\u0301ja\\u0300 L ÉTÉ OÙ nai\\u0308vete\\u0301 σίσυφος CO OPERATION SNAKE case i m 36 30" > "$T/docs"
+	contam13 --against "$T/b.jsonl" --report "$T/hits" "$T/docs" > "$T/out"
+	[ ! -s "$T/out" ]
+	[ "$(values grams < "$T/hits")" -eq 6 ]
+	# punctuation separates, it is not taken out
+	doc d "élan vital ça va déjà lété où naïveté σίσυφος cooperation im 3630 and so on" |
+		contam13 --against "$T/b.jsonl" --check > /dev/null
+}
+
+# --- benchmarks ------------------------------------------------------------
+
+@test "benchmarks: lines, arrays, objects, text, compressed, folders" {
+	mkdir "$T/bench" "$T/bench/inner"
+	doc a "$TWENTY" > "$T/bench/lines.jsonl"
+	printf '\357\273\277\n \n{"question":"x",\r\n "answer":"%s"}\n' \
+		"$TWENTY" | tr -d '\n' > "$T/bench/bom.jsonl"
+	printf '[\n{\n"x":"none"},\n\n"%s"\n]\n' "$TWENTY" |
+		gzip > "$T/bench/array.json.gz"
+	printf '{"canary":"c","examples":[{"input":"%s","target":"t"}]}' \
+		"$TWENTY" | zstd -q > "$T/bench/bbh.json.zst"
+	printf 'no\n\n%s' "$TWENTY" > "$T/bench/text.txt"
+	{ doc a "x"; doc b "y"; } > "$T/bench/json_lines.json"
+	echo '{' > "$T/bench/inner/broken.json"
+	echo '{' > "$T/bench/.hidden.json"
+	doc d "$TWENTY" > "$T/docs"
+	contam13 --against "$T/bench" --against "$T/bench/text.txt" \
+		--report "$T/hits" --stats "$T/stats" "$T/docs" > "$T/out" \
+		2> "$T/err"
+	[ ! -s "$T/err" ]
+	[ "$(values benchmark < "$T/hits" | tr '\n' ' ')" = \
+	  "array bbh bom lines text " ]
+	[ "$(values example < "$T/hits" | tr '\n' ' ')" = \
+	  "array:2 bbh:1 bom:1 a text:3 " ]
+	[ "$(count json_lines examples)" -eq 2 ]
+	[ "$(count json_lines short)" -eq 2 ]
+	# by first bytes, under any name
+	for f in lines.jsonl array.json.gz bbh.json.zst text.txt; do
+		cp "$T/bench/$f" "$T/some"
+		run -1 contam13 --check --against "$T/some" "$T/docs"
+	done
+	# a file of another name is told
+	cp "$T/docs" "$T/bench/set.parquet"
+	contam13 --against "$T/bench" -o "$T/out" "$T/docs" 2> "$T/err"
+	grep -q 'warning: .*set.parquet: passed over' "$T/err"
+}
+
+@test "a pipe is a benchmark" {
+	doc d "$TWENTY" > "$T/docs"
+	run -1 contam13 --check --against <(cat "$T/docs") "$T/docs"
+	run -1 contam13 --check --against - "$T/docs" < "$T/docs"
+}
+
+@test "--bench-fields: several, arrays, paths; grams cross the line end" {
+	printf '{"q":"%s","c":["%s",["%s"]],"m":{"t":"%s"},"n":5}\n' \
+		"a b c d" "e f g" "h i j" "k l m" > "$T/b.jsonl"
+	doc d "a b c d e f g h i j k l m" > "$T/docs"
+	for f in q,c,m.t q,c,none,m.t,n; do
+		run -1 contam13 --check --against "$T/b.jsonl" --bench-fields $f \
+			"$T/docs"
+	done
+	run -0 contam13 --check --against "$T/b.jsonl" --bench-fields c,q,m.t \
+		"$T/docs"
+	# without: text, else all strings
+	run -0 contam13 --check --against "$T/b.jsonl" "$T/docs"
+	printf '{"a":"a b c d e f","n":1,"b":"g h i j k l m"}\n' > "$T/b.jsonl"
+	run -1 contam13 --check --against "$T/b.jsonl" "$T/docs"
+	printf '{"a":"a b c d e f","text":"x","b":"g h i j k l m"}\n' \
+		> "$T/b.jsonl"
+	run -0 contam13 --check --against "$T/b.jsonl" "$T/docs"
+}
+
+@test "a benchmark that cannot be read is status 2, never clean" {
+	doc d "$TWENTY" > "$T/docs"
+	bad() {
+		run -2 --separate-stderr contam13 -o "$T/out" --against \
+			"$T/$1" ${3:-} "$T/docs"
+		[[ "$stderr" == *"$2"* ]] || { echo "$stderr"; false; }
+		[ ! -e "$T/out" ]
+	}
+	{ doc a x; echo '{"text":'; } > "$T/b.jsonl"
+	bad b.jsonl "b.jsonl:2: byte"
+	printf '{"text":"\377"}\n' > "$T/b.jsonl"
+	bad b.jsonl "b.jsonl:1: byte"
+	printf 'good\n\377\n' > "$T/b.txt"
+	bad b.txt "b.txt:2: "
+	for s in '[{"a":"b"}' '[{"a":"b"} {"a":"c"}]' '[{"a":"b"},]' '[1]' \
+		'[{"a":"b"}]x' '{"a":[{}],"b":[{}]}' '"x"' \
+		'[{"a":"b]'; do
+		printf '%s' "$s" > "$T/b.json"
+		bad b.json "b.json:1: "
+	done
+	: > "$T/empty.jsonl"
+	bad empty.jsonl "no examples"
+	doc a x > "$T/b.jsonl"
+	bad b.jsonl "no example has a field of --bench-fields question" \
+		"--bench-fields question"
+	echo '{"a":1}' > "$T/b.jsonl"
+	bad b.jsonl "no example has a string"
+	bad missing.jsonl "No such file"
+	mkdir "$T/folder"
+	bad folder "no benchmark in this folder"
+	tar cf "$T/folder/b.json" -C "$T" docs
+	bad folder "a tar archive"
+	cp tests/data/nasty/truncated.jsonl.zst "$T/b.jsonl"
+	bad b.jsonl "b.jsonl"
+	echo 'BZh91AY' > "$T/b.txt"
+	bad b.txt "bzip2"
+}
+
+@test "several members and frames, as documents and as benchmark" {
+	doc a "$TWENTY" > "$T/a"
+	doc b "${TWENTY//fish/cat}" > "$T/b"
+	for z in 'gzip -c' 'zstd -qc'; do
+		{ $z "$T/a"; $z "$T/b"; } > "$T/both"
+		cat "$T/a" "$T/b" > "$T/plain"
+		contam13 --against "$T/both" --report "$T/hits" "$T/both" \
+			> "$T/out"
+		[ "$(values example < "$T/hits" | tr '\n' ' ')" = "a b " ]
+		contam13 --list --against "$T/a" "$T/both" | cmp - "$T/plain"
+	done
+}
+
+@test "an example is credited to every benchmark that has it" {
+	doc a "$TWENTY" > "$T/x.jsonl"
+	{ doc n "no"; doc b "before $TWENTY after"; doc c "$TWENTY"; } \
+		> "$T/y.jsonl"
+	doc d "$TWENTY" | contam13 --against "$T/x.jsonl" --against \
+		"$T/y.jsonl" --report "$T/hits" --stats "$T/stats" > "$T/out"
+	[ "$(sed 's/.*"benchmark":"\(.\)","example":"\(.\)".*/\1\2/' "$T/hits" |
+		tr '\n' ' ')" = "xa yb yc " ]
+	[ "$(count x dirty)" -eq 1 ]
+	[ "$(count y dirty)" -eq 2 ]
+	[ "$(count y short)" -eq 1 ]
+}
+
+# --- documents -------------------------------------------------------------
+
+@test "kept lines are the same bytes: odd keys, surrogates, CR, no last LF" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	printf '\357\273\277{"text":"%s","text":"x"}\r\n\n{"text":"\\ud800"}\n{ "x": 1e400, "text" : "\\u0061" }' \
+		"$TWENTY" > "$T/docs"
+	{ tail -c +4 "$T/docs" | sed 2d; echo; } > "$T/want"
+	contam13 --against "$T/b.jsonl" "$T/docs" | cmp - "$T/want"
+	contam13 --against "$T/b.jsonl" --max-df 1 "$T/docs" | cmp - "$T/want"
+	contam13 --against "$T/b.jsonl" --max-df 1 < "$T/docs" | cmp - "$T/want"
+	# of two keys the last counts
+	printf '{"text":"x","text":"%s"}\n' "$TWENTY" > "$T/docs"
+	run -1 contam13 --check --against "$T/b.jsonl" "$T/docs"
+	[ -z "$output" ]
+}
+
+@test "a bad line: refused, skipped, passed; in one pass and in two" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	{ doc a "$TWENTY"; echo '{"text":null}'; doc c z; } > "$T/docs"
+	for m in 0 5; do
+		run -2 --separate-stderr contam13 --against "$T/b.jsonl" \
+			--max-df $m -o "$T/out" "$T/docs"
+		[[ "$stderr" == *"docs:2: byte "*"is null"* ]]
+		[ ! -e "$T/out" ]
+		run -2 --separate-stderr contam13 --against "$T/b.jsonl" \
+			--max-df $m -o "$T/out" < "$T/docs"
+		[[ "$stderr" == *"<stdin>:2: byte "* ]]
+		contam13 --against "$T/b.jsonl" --max-df $m --on-bad skip -q \
+			--stats "$T/stats" "$T/docs" > "$T/out" 2> /dev/null
+		[ "$(cat "$T/out")" = "$(sed -n 3p "$T/docs")" ]
+		grep -q '"docs_in":3,"docs_kept":1,"docs_dropped":1,"docs_bad":1' \
+			"$T/stats"
+		contam13 --against "$T/b.jsonl" --max-df $m --on-bad pass -q \
+			"$T/docs" 2> /dev/null | cmp - <(sed 1d "$T/docs")
+		rm "$T/out"
+	done
+}
+
+@test "ids of documents, and names where they have none" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	printf '{"text":"%s"}\n' "$TWENTY" > "$T/docs"
+	for m in 0 9; do
+		contam13 --against "$T/b.jsonl" --max-df $m --report "$T/hits" \
+			"$T/docs" <&- > /dev/null
+		[ "$(values id < "$T/hits")" = "$T/docs:1" ]
+		cat "$T/docs" | contam13 --against "$T/b.jsonl" --max-df $m \
+			--report "$T/hits" > /dev/null
+		[ "$(values id < "$T/hits")" = "<stdin>:1" ]
+	done
+	sed 's/{/{"n":7,/' "$T/docs" | contam13 --against "$T/b.jsonl" \
+		--id-key n --report "$T/hits" > /dev/null
+	[ "$(values id < "$T/hits")" = 7 ]
+}
+
+@test "--check: 1 on a hit, with each action; 0 without" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	for o in --drop --list '--cut 10'; do
+		run -1 contam13 --check $o --against "$T/b.jsonl" "$T/b.jsonl"
+		run -0 contam13 $o --against "$T/b.jsonl" "$T/b.jsonl"
+		run -0 contam13 --check $o --against "$T/b.jsonl" \
+			"$DATA/web.jsonl"
+	done
+}
+
+@test "options that exclude each other are refused" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	for o in '--drop --list' '--cut 5 --list' '--cut 5 --drop' '-n 0' \
+		'-n x' '-n 101' '-n 8.5' '--tokens' '--tokenizer x' \
+		'--shard-format llmc' '--table -' '--max-df -1' '--cut -1'; do
+		run -2 contam13 --against "$T/b.jsonl" $o "$T/b.jsonl"
+	done
+	run -2 contam13 "$T/b.jsonl"
+}
+
+# --- cutting ---------------------------------------------------------------
+
+@test "--cut: the gram and 200 characters on both sides go" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	p=$(printf 'é%.0s' $(seq 450))	# 450 characters of two bytes
+	q=${p//é/ü}
+	printf '{"id":1, "text" : "%s. %s. %s", "more":["%s"]}\n' \
+		"$p" "$TWENTY" "$q" "x" > "$T/docs"
+	contam13 --against "$T/b.jsonl" --cut 200 --stats "$T/stats" \
+		--report "$T/hits" "$T/docs" > "$T/out"
+	printf '{"id":1, "text" : "%s\\n\\n%s", "more":["%s"]}\n' \
+		"${p:0:252}" "${q:0:252}" "x" | cmp - "$T/out"
+	grep -q '"docs_kept":1,"docs_dropped":0,' "$T/stats"
+	grep -q '"docs_cut":1[,}]' "$T/stats"
+	grep -q '"bytes_kept":1010[,}]' "$T/stats"
+	[ "$(values start < "$T/hits")" -eq 902 ]
+	# pieces of fewer than 200 characters go, one more does not
+	for n in 199 200; do
+		doc d "$(head -c $((n + 199)) /dev/zero | tr '\0' x) $TWENTY" |
+			contam13 --against "$T/b.jsonl" --cut 200 > "$T/out"
+		[ "$(wc -l < "$T/out")" -eq $((n - 199)) ]
+	done
+}
+
+@test "--cut: more than ten pieces, and the document goes" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	for n in 9 10; do
+		text=start
+		for i in $(seq $n); do
+			text="$text piece number $i. $TWENTY. and piece number $i"
+		done
+		doc d "$text" | contam13 --against "$T/b.jsonl" --cut 3 \
+			--stats "$T/stats" > "$T/out"
+		# n windows leave n + 1 pieces
+		[ "$(wc -l < "$T/out")" -eq $((10 - n)) ]
+		grep -q "\"docs_dropped\":$((n - 9))," "$T/stats"
+	done
+}
+
+# --- grams of many documents -----------------------------------------------
+
+@test "--max-df: a gram in more documents is ignored, and listed" {
+	{ doc a "$TWENTY"; doc b "alpha beta $TWENTY"; } > "$T/b.jsonl"
+	for i in $(seq 10); do
+		doc $i "$TWENTY and $TWENTY"
+	done > "$T/docs"
+	doc 11 "alpha beta $TWENTY" >> "$T/docs"
+	contam13 --against "$T/b.jsonl" --max-df 11 --stats "$T/stats" \
+		"$T/docs" > "$T/out"
+	[ ! -s "$T/out" ]
+	grep -q '"ignored_grams":0,"ignored":\[\]' "$T/stats"
+	# eleven documents have the twenty words, one has two before them
+	contam13 --against "$T/b.jsonl" --max-df 10 --stats "$T/stats" \
+		--report "$T/hits" "$T/docs" > "$T/out"
+	cmp "$T/out" <(head -10 "$T/docs")
+	[ "$(count b dirty)" -eq 1 ]
+	grep -q '"ignored_grams":8,"ignored":\[{"text":"one fish two fish red fish blue fish black fish blue fish old","docs":11}' "$T/stats"
+	[ "$(sed 's/,"start".*//' "$T/hits")" = \
+		'{"id":"11","benchmark":"b","example":"b"' ]
+	# from a pipe, from two files, and for any number of threads
+	for j in 1 3; do
+		cat "$T/docs" | contam13 -j $j --against "$T/b.jsonl" \
+			--max-df 10 --report "$T/again" | cmp - "$T/out"
+		cmp "$T/hits" "$T/again"
+		contam13 -j $j --against "$T/b.jsonl" --max-df 10 \
+			<(head -4 "$T/docs") <(tail -n +5 "$T/docs") |
+			cmp - "$T/out"
+	done
+}
+
+@test "--max-df with the GSM8K questions: one pass and two agree" {
+	contam13 --against "$TEST" -n 8 --text-key question --report "$T/a" \
+		"$TRAIN" > "$T/out.a"
+	contam13 --against "$TEST" -n 8 --text-key question --report "$T/b" \
+		--max-df 1000000 "$TRAIN" > "$T/out.b"
+	[ "$(wc -l < "$T/a")" -gt 80 ]
+	cmp "$T/a" "$T/b"
+	cmp "$T/out.a" "$T/out.b"
+}
+
+# --- tables, scores, subsets -----------------------------------------------
+
+@test "--scores: all, clean, dirty, difference with its standard error" {
+	for i in 1 2 3 4 5 6; do
+		doc $i "${TWENTY//fish/w$i}"
+	done > "$T/b.jsonl"
+	doc 7 short >> "$T/b.jsonl"
+	head -2 "$T/b.jsonl" > "$T/docs"
+	# clean: 1 0 0 1, dirty: 1 1, short: 0; all: 4 of 7
+	for s in 1:1 2:true 3:1 4:0 5:false 6:1.0 7:0; do
+		printf '{"benchmark":"b","example":"%s","score":%s}\n' \
+			${s%:*} ${s#*:}
+	done > "$T/scores"
+	contam13 --against "$T/b.jsonl" --scores "$T/scores" --table "$T/t" \
+		--stats "$T/stats" "$T/docs" > "$T/out"
+	[ ! -s "$T/out" ]
+	[ "$(sed -n 2p "$T/t" | cut -f 1-11)" = \
+		"$(printf 'b\t13\t7\t1\t2\t4\t66.6667\t7\t0.714286\t1\t0.5' |
+			sed 's/0.714286/0.571429/')" ]
+	# 3/7 sqrt((1/3) / 4 + (1/3) / 3), -0.0714286 / 0.571429
+	[ "$(sed -n 2p "$T/t" | cut -f 12-15)" = \
+		"$(printf '0\t-0.0714286\t0.188982\t-12.5')" ]
+	grep -q '"difference":-0.0714285' "$T/stats"
+	contam13 --against "$T/b.jsonl" --scores "$T/scores" --json --table - \
+		-o "$T/out" "$T/docs" > "$T/json"
+	[ "$(wc -l < "$T/json")" -eq 1 ]
+	grep -q '^{"name":"b","n":13,"examples":7,"short":1,"dirty":2,' "$T/json"
+	# what is wrong is said, with its line
+	bad() {
+		echo "$1" > "$T/bad"
+		run -2 --separate-stderr contam13 --against "$T/b.jsonl" \
+			--scores "$T/bad" -o "$T/x" "$T/docs"
+		[[ "$stderr" == *"bad:1: "* ]]
+		[ ! -e "$T/x" ]
+	}
+	bad '{"example":"8","score":1}'
+	bad '{"example":"1","score":"1"}'
+	bad '{"benchmark":"c","example":"1","score":1}'
+	bad '{"score":1}'
+	bad '{'
+}
+
+@test "--subsets: each example in one file, as it stands there" {
+	{ doc 1 "$TWENTY"; doc 2 x; doc 3 "${TWENTY//fish/cat}"; } > "$T/b.jsonl"
+	printf '[{"t":"a\\nb",\n "u":1},\n"%s"]' "$TWENTY" > "$T/c.json"
+	printf 'x\r\n\n%s\n' "$TWENTY" > "$T/d.txt"
+	doc d "$TWENTY" > "$T/docs"
+	contam13 --against "$T/b.jsonl" --against "$T/c.json" --against \
+		"$T/d.txt" --subsets "$T/parts" "$T/docs" > "$T/out"
+	cmp "$T/parts/b.dirty.jsonl" <(sed -n 1p "$T/b.jsonl")
+	cmp "$T/parts/b.short.jsonl" <(sed -n 2p "$T/b.jsonl")
+	cmp "$T/parts/b.clean.jsonl" <(sed -n 3p "$T/b.jsonl")
+	[ "$(cat "$T/parts/c.short.jsonl")" = '{"t":"a\nb",  "u":1}' ]
+	[ "$(cat "$T/parts/c.dirty.jsonl")" = '{"text":"'"$TWENTY"'"}' ]
+	cmp "$T/parts/d.short.txt" <(printf 'x\r\n')
+	cmp "$T/parts/d.dirty.txt" <(echo "$TWENTY")
+	[ ! -s "$T/parts/d.clean.txt" ]
+	# what was written is a benchmark again
+	run -1 contam13 --check --against "$T/parts/c.dirty.jsonl" "$T/docs"
+	run -0 contam13 --check --against "$T/parts/b.clean.jsonl" "$T/docs"
+	mkdir "$T/other"
+	cp "$T/b.jsonl" "$T/other"
+	run -2 contam13 --against "$T/b.jsonl" --against "$T/other" \
+		--subsets "$T/parts" "$T/docs"
+	[[ "$output" == *"two benchmarks are called b"* ]]
+}
+
+# --- tokens ----------------------------------------------------------------
+
+@test "--tokens: documents and shards, one document after another" {
+	TOK=$T/tokenizer.json
+	"$BIN/tok-train" -q --vocab-size 600 -o "$TOK" "$DATA/web.jsonl"
+	doc a "$TWENTY" > "$T/b.jsonl"
+	{ head -5 "$DATA/web.jsonl"; doc hit "über: $TWENTY"
+		tail -5 "$DATA/web.jsonl"; } > "$T/docs"
+	contam13 --against "$T/b.jsonl" --tokens --tokenizer "$TOK" \
+		--report "$T/hits" "$T/docs" > "$T/out"
+	cmp "$T/out" <(grep -v '"id":"hit"' "$T/docs")
+	[ "$(values id < "$T/hits")" = hit ]
+	grep -qF "fish black fish" "$T/hits"
+	n=$(($(values end < "$T/hits") - $(values start < "$T/hits")))
+	[ "$(sed 's/.*"text":"\(.*\)"}/\1/' "$T/hits" | tr -d '\n' | wc -c)" \
+		-eq "$n" ]
+	for s in assay llmc nanogpt; do
+		"$BIN/pack" -q --tokenizer "$TOK" --shard-format $s \
+			-o "$T/$s" "$T/docs"
+		for j in 1 2; do
+			contam13 -j $j --against "$T/b.jsonl" --tokens \
+				--tokenizer "$TOK" --shard-format $s \
+				--report "$T/shard" --stats "$T/stats" \
+				"$T/$s/"* > "$T/table"
+			[ "$(cut -f 5 "$T/table" | tr '\n' ' ')" = "dirty 1 " ]
+			[ "$(count b dirty)" -eq 1 ]
+			grep -q '"docs_in":11,' "$T/stats"
+			grep -qF "fish black fish" "$T/shard"
+		done
+	done
+	# a folder, a pipe, windows
+	run -1 contam13 --check --against "$T/b.jsonl" --tokens --tokenizer \
+		"$TOK" "$T/assay/"
+	run -1 contam13 --check --against "$T/b.jsonl" --tokens --tokenizer \
+		"$TOK" --shard-format assay < "$T/assay/00000.tok"
+	[ "$(contam13 --against "$T/b.jsonl" --tokens --tokenizer "$TOK" \
+		--report /dev/stderr "$T/assay/00000.tok" 2>&1 > /dev/null |
+		values id)" = hit ]
+	"$BIN/pack" -q --tokenizer "$TOK" --policy best-fit --seq-len 4000 \
+		-o "$T/fit" "$T/docs"
+	run -1 contam13 --check --against "$T/b.jsonl" --tokens --tokenizer \
+		"$TOK" "$T/fit"
+	# nothing is found where nothing is
+	head -5 "$DATA/web.jsonl" | "$BIN/pack" -q --tokenizer "$TOK" \
+		-o "$T/none" -
+	run -0 contam13 --check --against "$T/b.jsonl" --tokens --tokenizer \
+		"$TOK" "$T/none"
+	run -2 contam13 --against "$T/b.jsonl" --tokens --tokenizer "$TOK" \
+		--cut 9 "$T/none"
+	for m in 1 2; do
+		contam13 --against "$T/b.jsonl" --tokens --tokenizer "$TOK" \
+			--max-df $m "$T/assay/"* "$T/assay/"* > "$T/table"
+		[ "$(sed -n 2p "$T/table" | cut -f 5)" -eq $((m - 1)) ]
+	done
+}
