@@ -116,6 +116,9 @@ parse(struct options *o, int argc, char **argv)
 		args_usage(&a, "--vocab-size %lld: at least %zu, for %d bytes "
 			   "and %zu special tokens", (long long)o->vocab_size,
 			   NBYTES + o->special.n, NBYTES, o->special.n);
+	if (!*o->split)
+		args_usage(&a, "--split: an empty pattern; none is the name of "
+			   "no split at all");
 	if (at == argc && isatty(STDIN_FILENO))
 		args_usage(&a, "no FILE, and standard input is a terminal");
 	if (is_stdout(o->out) + (o->tiktoken && is_stdout(o->tiktoken)) +

@@ -29,7 +29,7 @@ enum { OUT_SIZE = 256 << 10, MAX_LINKS = 40, ZSTD_LEVEL = 3 };
 struct temp {
 	struct temp *next;
 	atomic_int live;
-	char path[PATH_MAX];
+	char path[PATH_MAX], target[PATH_MAX];
 };
 
 struct output {
@@ -81,6 +81,16 @@ temp_put(struct temp *t)
 	pthread_mutex_unlock(&temps_lock);
 }
 
+/* Is another output on its way to this name?  Lock held. */
+static int
+target_taken(const char *target)
+{
+	for (struct temp *t = atomic_load(&temps); t; t = t->next)
+		if (t->path[0] && !strcmp(t->target, target))
+			return 1;
+	return 0;
+}
+
 /* Name a temporary file beside target. */
 static struct temp *
 temp_new(const char *target, struct err *e)
@@ -91,7 +101,13 @@ temp_new(const char *target, struct err *e)
 	int n;
 
 	pthread_mutex_lock(&temps_lock);
+	if (target_taken(target)) {
+		pthread_mutex_unlock(&temps_lock);
+		err_set(e, "%s: two outputs to one file", target);
+		return NULL;
+	}
 	t = temp_get();
+	snprintf(t->target, sizeof t->target, "%s", target);
 	n = snprintf(t->path, sizeof t->path, "%.*s.%.200s.%ld-%llu.tmp",
 		     (int)(base - target), target, base, (long)getpid(),
 		     (unsigned long long)temps_made++);

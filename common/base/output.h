@@ -5,8 +5,9 @@
  * fsynced and renamed by output_commit(); until then an old file is
  * untouched.  Symbolic links are followed.  A device, FIFO or socket is
  * written in place and never renamed over.  NULL or "-" is stdout.  A name
- * that ends in ".zst" is compressed (frame checksum on).  Temporary files
- * are removed by output_abort(), die() and on INT, TERM and HUP.
+ * that ends in ".zst" is compressed (frame checksum on).  Two outputs to one
+ * regular file at a time are refused.  Temporary files are removed by
+ * output_abort(), die() and by the signals of err.c.
  */
 #ifndef ASSAY_OUTPUT_H
 #define ASSAY_OUTPUT_H

@@ -343,6 +343,21 @@ b64() {
 	[ -z "$(find "$T" -name '.*.tmp')" ]
 }
 
+@test "two outputs cannot share a file" {
+	echo old > "$T/x"
+	run -2 train -o "$T/x" --tiktoken "$T/x" --stats "$T/s" <<< '{}'
+	one_message "$T/x" 'two outputs to one file'
+	[ "$(cat "$T/x")" = old ]
+	[ "$(ls -A "$T")" = x ]
+	docs a | train -q -o /dev/null --tiktoken /dev/null --vocab-size 258
+}
+
+@test "an empty pattern is a usage error" {
+	run -2 train --split '' -o "$T/x" <<< '{}'
+	[[ $output == *'--split: an empty pattern'* ]]
+	[ ! -e "$T/x" ]
+}
+
 @test "two outputs cannot share stdout" {
 	run -2 train --tiktoken - /dev/null
 	[[ $output == *"only one output can go to stdout"* ]]
