@@ -13,6 +13,7 @@
  */
 #include "corpus/shardcheck.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define XXH_INLINE_ALL
@@ -25,6 +26,7 @@
 #include "corpus/mojibake.h"
 
 enum { WORK = 1 << 20, CHUNK = 1 << 14, ASCII = 1, SPECIAL = 2 };
+enum { LENGTHS = 256 };		/* four to each doubling */
 
 const char *const shard_check_names[CHECK_N] = {
 	"tokenizer", "ids", "replaced", "mojibake", "bounds", "separators",
@@ -46,6 +48,8 @@ struct work {
 	uint64_t docs, longer, closed;	/* documents > T; windows in one */
 	struct seen first_closed;
 	uint64_t largest;
+	struct seen largest_at;
+	uint64_t lengths[LENGTHS];	/* documents by length_class() */
 };
 
 struct checker {
@@ -167,6 +171,41 @@ separators(const struct checker *c, struct work *w, const struct shard_doc *d,
 	}
 }
 
+static size_t
+length_class(uint64_t n)
+{
+	int k = n < 4 ? 2 : 63 - __builtin_clzll(n);
+
+	return n < 4 ? n : (size_t)k * 4 + (n >> (k - 2) & 3);
+}
+
+/* The length that this share of the documents stays below, roughly. */
+static double
+length_at(const struct work *w, double share)
+{
+	uint64_t want = (uint64_t)(share * (double)w->docs), sum = 0;
+	size_t i;
+
+	for (i = 0; i + 1 < LENGTHS && (sum += w->lengths[i]) <= want; i++)
+		;
+	return i < 8 ? i < 1 ? 1 : (double)i : ldexp(4 + i % 4, (int)i / 4 - 2);
+}
+
+/*
+ * Lengths of documents are about log-normal.  One that is further from the
+ * median than six deviations (taken from the middle two thirds, a third of an
+ * e-fold at least) is no document of this corpus.
+ */
+static int
+out_of_proportion(const struct work *w)
+{
+	double low = length_at(w, 0.16), high = length_at(w, 0.84);
+	double dev = log(high / low) / 2;
+
+	return log((double)w->largest / length_at(w, 0.5)) >
+	    6 * (dev > 0.33 ? dev : 0.33);
+}
+
 /* Windows that lie in this record alone. */
 static void
 windows_in(const struct checker *c, struct work *w, const struct shard_doc *d,
@@ -203,8 +242,12 @@ record(const struct checker *c, struct work *w, uint64_t k, uint32_t *ids,
 	mojibake_init(&t.m, !d.first);
 	w->docs += d.first;
 	w->longer += d.from + len > c->o->T && d.last;
-	if (d.last && d.from + len > w->largest)
+	if (d.last)
+		w->lengths[length_class(d.from + len)]++;
+	if (d.last && d.from + len > w->largest) {
 		w->largest = d.from + len;
+		w->largest_at.record = k;
+	}
 	windows_in(c, w, &d, k);
 	for (at = 0; at < len || at == 0; at += n) {
 		n = len - at < CHUNK ? len - at : CHUNK;
@@ -283,6 +326,7 @@ static int
 work_sum(void *ctx, void *item, struct err *e)
 {
 	struct work *s = &((struct checker *)ctx)->sum, *w = item;
+	size_t i;
 
 	(void)e;
 	if (w->ids.count && s->ids.count == 0)
@@ -303,8 +347,12 @@ work_sum(void *ctx, void *item, struct err *e)
 	s->ends += w->ends;
 	s->docs += w->docs;
 	s->longer += w->longer;
-	if (w->largest > s->largest)
+	for (i = 0; i < LENGTHS; i++)
+		s->lengths[i] += w->lengths[i];
+	if (w->largest > s->largest) {
 		s->largest = w->largest;
+		s->largest_at = w->largest_at;
+	}
 	return 0;
 }
 
@@ -375,21 +423,26 @@ static void
 bound_findings(const struct checker *c, struct check_report *r, struct err *e)
 {
 	const struct work *s = &c->sum;
-	struct seen all = {r->windows, 0, 0};
+	struct seen all = {r->windows, 0, 0}, at = s->largest_at;
 
-	if (c->info->pieces == 0) {
+	if (c->info->pieces == 0 && c->info->tokens) {
 		buf_puts(&found(c, r, CHECK_BOUNDS, &all, r->windows, "windows",
 				e)->what, "no bounds of documents are known: "
 			 "no index, and no BOS or EOS id to find them by");
 		if (r->v[CHECK_BOUNDS].count == 0)
 			r->v[CHECK_BOUNDS].count = 1;
 	} else if (s->docs >= 20 && s->longer * 50 <= s->docs &&
-		   s->first_closed.count) {
-		buf_printf(&found(c, r, CHECK_BOUNDS, &s->first_closed,
-				  r->windows, "windows", e)->what,
+		   s->first_closed.count && out_of_proportion(s)) {
+		at.count = s->first_closed.count;
+		buf_printf(&found(c, r, CHECK_BOUNDS, &at, r->windows,
+				  "windows", e)->what,
 			   "no bound inside, though %.1f %% of the documents "
-			   "are shorter than a window: are documents joined?",
-			   100 - 100.0 * (double)s->longer / (double)s->docs);
+			   "are shorter than a window; the longest has %llu "
+			   "tokens, half of them fewer than about %.0f: are "
+			   "documents joined?",
+			   100 - 100.0 * (double)s->longer / (double)s->docs,
+			   (unsigned long long)s->largest,
+			   length_at(s, 0.5) * 1.19);
 	}
 }
 

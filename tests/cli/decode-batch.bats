@@ -345,6 +345,17 @@ packed() {
 	packed in
 	found bounds
 	grep -q 'joined token' got
+	# long ones beside short ones of every length are no sign of it
+	many 128 | sed 's/.*"text":"//; s/"}$//' | tr '\n' ' ' > long
+	for i in $(seq 100); do
+		head -c $((i % 50 ? 30 << (i % 5) : 4000)) long |
+			sed "s/.*/{\"id\":\"d$i\",\"text\":\"&\"}\n/"
+	done > in
+	pack -q --tokenizer tokenizer.json --seq-len 256 -o t in
+	decode-batch --tokenizer tokenizer.json --seq-len 256 --check t
+	# no document at all has nothing wrong
+	pack -q --tokenizer tokenizer.json -o t /dev/null
+	decode-batch --tokenizer tokenizer.json --check t
 	packed --no-bos --no-eos docs.jsonl
 	found separators
 	packed --no-bos docs.jsonl
