@@ -18,15 +18,26 @@
 
 #include "base/buf.h"
 #include "base/input.h"
+#include "base/keep.h"
 #include "base/mem.h"
 #include "base/source.h"
 
 #define LINE_MAX_BYTES (((size_t)4 << 30) - 4096)
 
+/* What input_rewind() needs to know of a file. */
+struct again {
+	struct keep *keep;	/* NULL: a regular file */
+	off_t size, start;	/* start: of stdin */
+	struct timespec changed;
+};
+
 struct input {
 	const char *const *paths;
 	size_t npaths, cur;	/* cur: file that is open or comes next */
 	struct source *src;
+	struct again *again;	/* NULL: one pass */
+	struct keep *from;	/* second pass: read instead of src */
+	int pass;
 	struct err early;	/* an operand that cannot be read */
 	struct buf tail;
 	uint64_t line, offset;	/* of the tail */
@@ -78,6 +89,9 @@ input_close(struct input *in)
 	if (!in)
 		return;
 	source_close(in->src);
+	for (size_t i = 0; in->again && i < in->npaths; i++)
+		keep_free(in->again[i].keep);
+	free(in->again);
 	buf_clear(&in->tail);
 	free(in);
 }
@@ -88,13 +102,19 @@ input_have(struct input *in, struct err *e)
 {
 	if (in->early.set)
 		return err_set(e, "%s", in->early.msg);
-	if (in->src)
+	if (in->src || in->from)
 		return 1;
 	if (in->cur == in->npaths)
 		return 0;
-	in->src = source_open(in->paths[in->cur], &in->done, e);
-	if (!in->src)
-		return -1;
+	if (in->pass && in->again[in->cur].keep) {
+		in->from = in->again[in->cur].keep;
+		if (keep_rewind(in->from, e))
+			return -1;
+	} else {
+		in->src = source_open(in->paths[in->cur], &in->done, e);
+		if (!in->src)
+			return -1;
+	}
 	in->line = 1;
 	in->offset = 0;
 	in->at_end = 0;
@@ -106,7 +126,86 @@ input_done_with(struct input *in)
 {
 	source_close(in->src);
 	in->src = NULL;
+	in->from = NULL;
 	in->cur++;
+}
+
+/* --- the same once more --- */
+
+static int
+path_stat(const char *path, struct stat *st)
+{
+	return strcmp(path, "-") ? stat(path, st) : fstat(STDIN_FILENO, st);
+}
+
+void
+input_keep(struct input *in)
+{
+	struct stat st;
+
+	in->again = xcalloc(in->npaths, sizeof *in->again);
+	for (size_t i = 0; i < in->npaths; i++) {
+		struct again *a = &in->again[i];
+
+		if (path_stat(in->paths[i], &st) || !S_ISREG(st.st_mode)) {
+			a->keep = keep_new();
+			continue;
+		}
+		a->size = st.st_size;
+		a->changed = st.st_mtim;
+		if (!strcmp(in->paths[i], "-"))
+			a->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
+	}
+}
+
+static int
+same_file(const char *path, const struct again *a, struct err *e)
+{
+	struct stat st;
+
+	if (path_stat(path, &st))
+		return err_sys(e, errno, "%s", source_label(path));
+	if (st.st_size != a->size ||
+	    st.st_mtim.tv_sec != a->changed.tv_sec ||
+	    st.st_mtim.tv_nsec != a->changed.tv_nsec)
+		return err_set(e, "%s: changed while it was read",
+			       source_label(path));
+	if (!strcmp(path, "-") &&
+	    lseek(STDIN_FILENO, a->start, SEEK_SET) < 0)
+		return err_sys(e, errno, "%s", source_label(path));
+	return 0;
+}
+
+int
+input_rewind(struct input *in, struct err *e)
+{
+	if (in->src || in->from)
+		input_done_with(in);
+	for (size_t i = 0; i < in->npaths; i++)
+		if (!in->again[i].keep &&
+		    same_file(in->paths[i], &in->again[i], e))
+			return -1;
+	in->pass++;
+	in->cur = 0;
+	buf_reset(&in->tail);
+	atomic_store(&in->done, 0);
+	return 0;
+}
+
+/* Some more bytes of the current file; what is kept is put aside. */
+static ptrdiff_t
+input_bytes(struct input *in, void *p, size_t n, struct err *e)
+{
+	struct keep *keep;
+	ptrdiff_t k;
+
+	if (in->from)
+		return keep_read(in->from, p, n, e);
+	k = source_read(in->src, p, n, e);
+	keep = in->again && !in->pass ? in->again[in->cur].keep : NULL;
+	if (k > 0 && keep && keep_put(keep, p, (size_t)k, e))
+		return -1;
+	return k;
 }
 
 static void
@@ -133,7 +232,7 @@ chunk_fill(struct input *in, struct chunk *c, size_t size, struct err *e)
 
 	chunk_grow(c, size);
 	while (c->n < size) {
-		k = source_read(in->src, c->p + c->n, size - c->n, e);
+		k = input_bytes(in, c->p + c->n, size - c->n, e);
 		if (k < 0)
 			return -1;
 		if (k == 0) {
@@ -172,7 +271,7 @@ static int
 input_first_block(struct input *in, struct chunk *c, size_t size,
 		  struct err *e)
 {
-	if (source_must_be_text(in->src, e) < 0 ||
+	if ((in->src && source_must_be_text(in->src, e) < 0) ||
 	    chunk_fill(in, c, size, e) < 0)
 		return -1;
 	if (c->n >= 3 && !memcmp(c->p, "\xef\xbb\xbf", 3)) {

@@ -51,6 +51,15 @@ int input_chunk(struct input *in, struct chunk *c, size_t want, struct err *e);
 void chunk_clear(struct chunk *c);
 
 /*
+ * For programs that read their input twice.  input_keep() before the first
+ * input_chunk(): what is no regular file is put aside as it is read (keep.h).
+ * input_rewind(), when all is read: the same chunks again, from the first
+ * file on, as often as wanted; a file that changed meanwhile is an error.
+ */
+void input_keep(struct input *in);
+int input_rewind(struct input *in, struct err *e);
+
+/*
  * Plain bytes for binary streams (shards): reads up to n bytes of the
  * current file; 0 at its end, where input_next() moves on (1: there is a
  * next file, 0: no).  bzip2, xz and UTF-16 are not looked for: their magic

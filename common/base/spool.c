@@ -112,6 +112,14 @@ spool_append(struct spool *s, const void *p, size_t n, struct err *e)
 	return 0;
 }
 
+const void *
+spool_view(const struct spool *s, uint64_t off, size_t n)
+{
+	if (s->fd >= 0 || off > s->buf.n || n > s->buf.n - off)
+		return NULL;
+	return s->buf.p + off;
+}
+
 int
 spool_read(struct spool *s, uint64_t off, void *p, size_t n, struct err *e)
 {

@@ -27,6 +27,9 @@ int spool_append(struct spool *s, const void *p, size_t n, struct err *e);
 int spool_read(struct spool *s, uint64_t off, void *p, size_t n,
 	       struct err *e);
 
+/* The n bytes at off where they lie in memory, until the next append; or NULL. */
+const void *spool_view(const struct spool *s, uint64_t off, size_t n);
+
 uint64_t spool_size(const struct spool *s);
 int spool_on_disk(const struct spool *s);
 

@@ -400,34 +400,83 @@ keep_text(void *ctx, const struct doc *d)
 	b->v[b->n].text = keep(b, d->text);
 }
 
+/* The next document at or behind *at, or NULL; *n: its bytes without LF. */
+static struct doc *
+cut_line(struct doc_batch *b, const char **at, uint64_t *line, size_t *n)
+{
+	const char *end = b->chunk.p + b->chunk.n, *p = *at, *lf;
+	struct doc *d;
+
+	for (; p < end; p = lf + 1, ++*line) {
+		lf = memchr(p, '\n', end - p);
+		if (!lf)
+			lf = end;
+		if (is_blank(p, lf - p))
+			continue;
+		d = batch_next(b);
+		d->file = b->chunk.name;
+		d->lineno = (*line)++;
+		*n = lf - p;
+		d->line = (struct span){p, *n + (lf < end)};
+		*at = lf + 1;
+		return d;
+	}
+	return NULL;
+}
+
 static int
 parse(struct doc_parser *p, struct doc_batch *b,
       void (*each)(void *, const struct doc *), void *ctx, struct err *e)
 {
-	const char *at = b->chunk.p, *end = b->chunk.p + b->chunk.n, *lf;
+	const char *at = b->chunk.p;
 	uint64_t line = b->chunk.line;
 	struct doc *d;
+	size_t n;
 
-	for (b->n = 0; at < end; at = lf + 1, line++) {
-		lf = memchr(at, '\n', end - at);
-		if (!lf)
-			lf = end;
-		if (is_blank(at, lf - at))
-			continue;
-		d = batch_next(b);
-		d->file = b->chunk.name;
-		d->lineno = line;
-		d->line = (struct span){at, lf - at + (lf < end)};
-		parse_line(p, b, d, lf - at);
+	for (b->n = 0; (d = cut_line(b, &at, &line, &n)); b->n++) {
+		parse_line(p, b, d, n);
 		if (d->bad && p->on_bad == DOC_FAIL)
 			return err_set(e, "%s:%llu: %s", d->file,
-				       (unsigned long long)line, d->why);
+				       (unsigned long long)d->lineno, d->why);
 		each(ctx, d);
-		if (lf == end)
+		if (d->line.n == n)
 			end_line(b, d);
-		b->n++;
 	}
 	return 0;
+}
+
+void
+doc_lines(struct doc_batch *b)
+{
+	struct memory *m = b->priv;
+	const char *at = b->chunk.p;
+	uint64_t line = b->chunk.line;
+	struct doc *d;
+	size_t n;
+
+	m->arena = arena_reset(m->arena, 4096);
+	for (b->n = 0; (d = cut_line(b, &at, &line, &n)); b->n++)
+		if (d->line.n == n)
+			end_line(b, d);
+}
+
+void
+doc_parse_at(struct doc_parser *p, struct doc_batch *b, size_t i)
+{
+	struct doc *d = &b->v[i];
+	struct span line = d->line;
+	char *copy = NULL;
+
+	/* The line that was given an LF lacks the bytes behind it. */
+	if (line.p < b->chunk.p || line.p >= b->chunk.p + b->chunk.n) {
+		copy = memcpy(xcalloc(1, line.n + DOC_PADDING), line.p,
+			      line.n);
+		d->line.p = copy;
+	}
+	parse_line(p, b, d, line.n - 1);
+	d->text = keep(b, d->text);
+	d->line = line;
+	free(copy);
 }
 
 int

@@ -95,6 +95,13 @@ int doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e);
 int doc_parse_each(struct doc_parser *p, struct doc_batch *b,
 		   void (*each)(void *ctx, const struct doc *d), void *ctx,
 		   struct err *e);
+/*
+ * For a second pass over the same input: only cut into lines (file, lineno,
+ * line of each document; nothing is validated), and parse document i of such
+ * a block.
+ */
+void doc_lines(struct doc_batch *b);
+void doc_parse_at(struct doc_parser *p, struct doc_batch *b, size_t i);
 void doc_batch_free(struct doc_batch *b);
 
 /* id of a document: its id, or FILE:LINE built in tmp. */

@@ -1,0 +1,198 @@
+/*
+ * dedup - leave out documents that stand in the input before
+ *
+ * The job is common/corpus/dedup.h; here are its options, and the modes that
+ * write no documents (--emit, --explain, --curve).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/args.h"
+#include "base/err.h"
+#include "corpus/dedup.h"
+
+/* --emit */
+enum { EMIT_BANDS, EMIT_PAIRS };
+
+struct options {
+	struct dedup_opts d;
+	int emit, has_emit, unit, curve, json;
+	const char *explain;
+};
+
+/* Without any method: those that drop, and ask for no option. */
+static void
+default_methods(struct dedup_opts *o)
+{
+	if (o->exact || o->near || o->repeats)
+		return;
+	o->exact = o->near = o->repeats = 1;
+}
+
+static void
+check(const struct args *a, const struct options *o)
+{
+	const struct dedup_opts *d = &o->d;
+
+	if (d->mh.bands * d->mh.rows > MINHASH_MAX)
+		args_usage(a, "--bands times --rows is %lld, more than %d",
+			   (long long)(d->mh.bands * d->mh.rows), MINHASH_MAX);
+	if (d->drop_all && d->direct)
+		args_usage(a, "--drop-all and --direct exclude each other");
+	if ((d->has_edit || d->direct) && !d->verify)
+		args_usage(a, "--no-verify excludes --edit-sim and --direct");
+	if (o->has_emit && d->apply)
+		args_usage(a, "--emit and --apply exclude each other");
+	if (d->apply && !d->near)
+		args_usage(a, "--apply is a way of --near");
+	if (d->apply && !d->verify)
+		args_usage(a, "--apply verifies: no --no-verify");
+	if (d->normalize && !d->exact)
+		args_usage(a, "--normalize is a way of --exact");
+	if (d->split && !d->tokenizer)
+		args_usage(a, "--split goes with --tokenizer");
+}
+
+/* What the bands find, where that is not what was asked for. */
+static void
+warnings(const struct dedup_opts *o)
+{
+	double p = minhash_curve(&o->mh, o->threshold);
+
+	if (!o->near)
+		return;
+	if (!o->verify)
+		warn("--no-verify: a pair of similarity 0.5 is taken for a "
+		     "duplicate with probability %.3g, one of 0.6 with %.3g, "
+		     "one of 0.7 with %.3g", minhash_curve(&o->mh, 0.5),
+		     minhash_curve(&o->mh, 0.6), minhash_curve(&o->mh, 0.7));
+	else if (p < 0.75)
+		warn("--threshold %g: %lld bands of %lld rows find a pair of "
+		     "that similarity with probability %.3g (see --curve)",
+		     o->threshold, (long long)o->mh.bands,
+		     (long long)o->mh.rows, p);
+}
+
+static int
+run(const struct args *a, struct options *o, const char *const *files, size_t n,
+    struct err *e)
+{
+	if (o->curve)
+		return dedup_curve(&o->d, o->json, e);
+	if (o->explain) {
+		if (!n)
+			args_usage(a, "--explain A B: the second id is missing");
+		args_check_stdin(a, (int)n - 1);
+		return dedup_explain(&o->d, o->explain, files[0], files + 1,
+				     n - 1, o->json, e);
+	}
+	args_check_stdin(a, (int)n);
+	if (o->has_emit && o->emit == EMIT_PAIRS)
+		return dedup_emit_pairs(&o->d, files, n, e);
+	if (o->has_emit)
+		return dedup_emit_bands(&o->d, files, n, e);
+	warnings(&o->d);
+	return dedup_run(&o->d, files, n, e);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const char *const emits[] = {"bands", "pairs", NULL};
+	static const char *const unit_names[] = {"word", "char", NULL};
+	struct options o = {.d = {
+		.mh = {.ngram = 5, .bands = 14, .rows = 8, .seed = 1},
+		.threshold = 0.8, .edit_sim = -1, .verify = 1,
+		.mem = (int64_t)2 << 30,
+	}};
+	struct dedup_opts *d = &o.d;
+	struct arg table[48] = {
+		{"exact", 0, ARG_FLAG, &d->exact, NULL,
+		 "drop texts that are equal byte for byte", 0, 0, NULL, NULL},
+		{"normalize", 0, ARG_FLAG, &d->normalize, NULL,
+		 "exact: case, white space and NFC/NFD make no difference",
+		 0, 0, NULL, NULL},
+		{"near", 0, ARG_FLAG, &d->near, NULL,
+		 "drop texts with nearly the same words", 0, 0, NULL, NULL},
+		{"ngram", 0, ARG_INT, &d->mh.ngram, "N",
+		 "near: words of a shingle", 1, 1000, NULL, NULL},
+		{"unit", 0, ARG_ENUM, &o.unit, "NAME",
+		 "near: what a shingle is made of", 0, 0, unit_names, NULL},
+		{"bands", 0, ARG_INT, &d->mh.bands, "N",
+		 "near: bands; more find more", 1, 65535, NULL, NULL},
+		{"rows", 0, ARG_INT, &d->mh.rows, "N",
+		 "near: hashes of a band; more find less", 1, 65536, NULL,
+		 NULL},
+		{"seed", 0, ARG_INT, &d->mh.seed, "N",
+		 "near: seed of the hashes", 0, 9e15, NULL, NULL},
+		{"threshold", 0, ARG_REAL, &d->threshold, "X",
+		 "near: least Jaccard similarity", 1e-6, 1, NULL, NULL},
+		{"edit-sim", 0, ARG_REAL, &d->edit_sim, "X",
+		 "near: least edit similarity, a second test", 0, 1, NULL,
+		 &d->has_edit},
+		{"verify", 0, ARG_BOOL, &d->verify, NULL,
+		 "near: compare candidates", 0, 0, NULL, NULL},
+		{"direct", 0, ARG_FLAG, &d->direct, NULL,
+		 "near: drop only what is similar to the one kept", 0, 0,
+		 NULL, NULL},
+		{"drop-all", 0, ARG_FLAG, &d->drop_all, NULL,
+		 "drop the first of a cluster too", 0, 0, NULL, NULL},
+		{"against", 0, ARG_STRS, &d->against, "FILE",
+		 "documents that come first and are not printed", 0, 0, NULL,
+		 NULL},
+		{"repeats", 0, ARG_FLAG, &d->repeats, NULL,
+		 "drop texts that loop", 0, 0, NULL, NULL},
+		{"run-count", 0, ARG_INT, &d->rep.run_count, "N",
+		 "repeats: times an n-gram stands in a row", 2, 1e9, NULL,
+		 NULL},
+		{"run-ngram", 0, ARG_INT, &d->rep.run_max, "N",
+		 "repeats: longest n-gram of a run", 1, 1000, NULL, NULL},
+		{"phrase-count", 0, ARG_INT, &d->rep.phrase_count, "N",
+		 "repeats: times a phrase stands anywhere; 0: off", 0, 1e9,
+		 NULL, NULL},
+		{"phrase-share", 0, ARG_REAL, &d->rep.phrase_share, "X",
+		 "repeats: share of the text that it takes", 0, 1, NULL, NULL},
+		{"mark", 0, ARG_FLAG, &d->mark, NULL,
+		 "repeats: add a field \"repeats\", drop nothing", 0, 0, NULL,
+		 NULL},
+		{"tokenizer", 0, ARG_STR, &d->tokenizer, "FILE",
+		 "repeats: units are its tokens, not words", 0, 0, NULL, NULL},
+		{"split", 0, ARG_STR, &d->split, "NAME",
+		 "split of a .tiktoken file", 0, 0, NULL, NULL},
+		{"emit", 0, ARG_ENUM, &o.emit, "WHAT",
+		 "write records for an external sort", 0, 0, emits,
+		 &o.has_emit},
+		{"apply", 0, ARG_STR, &d->apply, "FILE",
+		 "near: candidates are the pairs of this file", 0, 0, NULL,
+		 NULL},
+		{"explain", 0, ARG_STR, &o.explain, "ID",
+		 "compare this document with that of the first operand", 0, 0,
+		 NULL, NULL},
+		{"curve", 0, ARG_FLAG, &o.curve, NULL,
+		 "print the probability that a pair is found", 0, 0, NULL,
+		 NULL},
+		{"json", 0, ARG_FLAG, &o.json, NULL,
+		 "JSON from --curve and --explain", 0, 0, NULL, NULL},
+		{"mem", 0, ARG_INT, &d->mem, "BYTES",
+		 "memory for keys and sets; the rest goes to $TMPDIR",
+		 1 << 20, 1e15, NULL, NULL},
+	};
+	struct args a = {"dedup", "[options] [FILE...]",
+			 "leave out documents that stand in the input before",
+			 table, 28};
+	struct err e = {0};
+	int first, status;
+
+	filter_opts_init(&d->filter);
+	repeat_opts_init(&d->rep);
+	a.n += filter_opts_args(&d->filter, table + a.n);
+	first = args_parse(&a, argc, argv);
+	d->mh.chars = o.unit;
+	default_methods(d);
+	check(&a, &o);
+	status = run(&a, &o, (const char *const *)argv + first,
+		     (size_t)(argc - first), &e);
+	if (status < 0)
+		die_err(&e);
+	return status;
+}

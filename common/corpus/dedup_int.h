@@ -1,0 +1,141 @@
+/* dedup_int.h - shared by the files of the job; private to dedup*.c */
+#ifndef ASSAY_DEDUP_INT_H
+#define ASSAY_DEDUP_INT_H
+
+#include <pthread.h>
+
+#include "base/spool.h"
+#include "corpus/bpe.h"
+#include "corpus/cluster.h"
+#include "corpus/dedup.h"
+#include "corpus/keysort.h"
+#include "record/vocab.h"
+
+enum { NOT = UINT32_MAX };
+
+/* What is known of every document; or'ed. */
+enum {
+	DOC_BAD = 1, DOC_WORDS = 2, DOC_RUN = 4, DOC_PHRASE = 8,
+	DOC_MEMBER = 16		/* has the key of another one */
+};
+
+/* A document that may be a duplicate or have one; numbered in input order. */
+struct member {
+	uint32_t doc;
+	uint32_t exact;		/* first member with this text */
+	uint32_t same;		/* first member with this set of shingles */
+	uint32_t copies;	/* exact == this one: how many there are */
+	uint64_t name;		/* of the names spool */
+	uint64_t set, words;	/* of the sets spool, in elements; same == it */
+	uint32_t nset, nwords;
+	double sim;		/* to the first of its cluster; < 0: unknown */
+};
+
+/* Per thread. */
+struct worker {
+	struct doc_parser *parser;
+	struct shingles sh;
+	struct repeats rep;
+	struct bpe_enc *enc;
+	struct ids ids;
+	uint64_t *unit;
+	size_t unit_cap;
+	struct buf fold, nfc;
+};
+
+/* Per block: what a worker found, in the order of the documents. */
+struct item {
+	uint32_t first;		/* number of its first document */
+	uint8_t *flag;
+	uint64_t *exact;	/* key of the text */
+	uint64_t *keys;		/* bands of each document that has words */
+	struct set_hash *hash;	/* of its set (apply, look) */
+	size_t n, cap, nkeys, keys_cap;
+	uint64_t *set;		/* look: sets, then word hashes, one by one */
+	size_t nset, set_cap;
+	uint32_t *len;		/* look: 2 a member: of its set, of its words */
+	struct buf text;	/* look: normalized texts */
+	size_t *text_end;
+	struct item *next;
+};
+
+/* A pair of the file of --apply, as numbers of names. */
+struct pair {
+	uint32_t a, b;
+};
+
+struct dedup {
+	const struct dedup_opts *o;
+	struct filter *filter;
+	struct doc_reader *refs, *docs;	/* refs NULL: none */
+	struct worker *worker;
+	struct minhash *mh;
+	struct vocab *vocab;
+	struct bpe *bpe;
+	pthread_mutex_t lock;
+	struct item *free;
+
+	/* every document */
+	uint64_t *digest;
+	uint32_t *len;
+	uint8_t *flag;
+	uint32_t n, cap, nref;
+	uint32_t cursor;	/* of the second and third pass */
+	struct keysort *exact, *bands;
+
+	/* those that have something in common with another */
+	struct member *m;
+	uint32_t nm;
+	struct cluster near;
+	uint32_t *size;		/* of near clusters, at their first */
+	uint32_t *second;	/* drop-all: second of a cluster, at its first */
+	struct spool *sets, *texts, *names;
+	struct buf row[4];	/* sets and words of the pair at hand */
+	uint64_t *failed;	/* pairs that were not similar, by hash */
+
+	/* --apply */
+	struct set_hash *pair_name;
+	uint32_t *pair_member;
+	size_t npair_names;
+	struct pair *pair;
+	size_t npairs;
+
+	/* counts */
+	uint64_t surrogates;	/* of the first pass */
+	uint64_t candidates, verified;
+	uint64_t docs_by[5], bytes_by[5];
+	uint64_t clusters, largest, no_words;
+	struct buf line;
+	struct top {
+		uint32_t member;
+		struct buf text;
+	} top[5];
+};
+
+/* dedup.c */
+struct item *item_new(struct dedup *d);
+void item_drop(void *ctx, void *batch);	/* a pipeline's drop() */
+void *lines_read(void *ctx, struct err *e);	/* read() of the later passes */
+void fold_text(struct worker *w, struct span text, struct buf *out);
+struct dedup *dedup_open(const struct dedup_opts *o, const char *const *files,
+			 size_t n, int filter, struct err *e);
+void dedup_close(struct dedup *d);
+struct repeat dedup_repeat(struct dedup *d, struct worker *w, struct span text);
+
+/* dedup_look.c */
+int dedup_members(struct dedup *d, struct err *e);	/* from the keys */
+int dedup_look(struct dedup *d, struct err *e);		/* the pass */
+uint32_t dedup_member(const struct dedup *d, uint32_t doc);	/* or NOT */
+
+/* dedup_pairs.c */
+int dedup_join(struct dedup *d, struct err *e);		/* verify candidates */
+int dedup_load_pairs(struct dedup *d, struct err *e);	/* --apply */
+int dedup_in_pairs(const struct dedup *d, struct set_hash h);
+uint32_t dedup_param(const struct minhash_opts *o);	/* of band records */
+
+/* dedup_write.c */
+int dedup_write(struct dedup *d, struct err *e);	/* the pass */
+void dedup_stats(const struct dedup *d, struct buf *b);
+void dedup_summary(struct dedup *d);
+
+#endif

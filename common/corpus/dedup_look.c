@@ -1,0 +1,434 @@
+/*
+ * dedup_look.c - the second pass: documents that share a key
+ *
+ * The sorted keys say which documents may be duplicates; they become members,
+ * numbered in input order.  The pass parses only them.  Texts with one key
+ * are compared byte for byte with the first that had it.  Sets of shingles
+ * are kept once each: a document whose set stood before (by a hash of 128
+ * bits of the whole set) is joined to that one and not looked at again, so
+ * that a million copies cost a million times one look.
+ */
+#include "corpus/dedup_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/pipeline.h"
+#include "base/progress.h"
+
+/* --- who is a member --- */
+
+static int
+mark_groups(struct dedup *d, struct keysort *s, struct err *e)
+{
+	const uint32_t *doc;
+	size_t n, i;
+	int r;
+
+	if (keysort_rewind(s, e))
+		return -1;
+	while ((r = keysort_group(s, &doc, &n, e)) > 0)
+		for (i = 0; i < n; i++)
+			d->flag[doc[i]] |= DOC_MEMBER;
+	return r;
+}
+
+uint32_t
+dedup_member(const struct dedup *d, uint32_t doc)
+{
+	uint32_t lo = 0, hi = d->nm;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (d->m[mid].doc < doc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < d->nm && d->m[lo].doc == doc ? lo : NOT;
+}
+
+/* Members with one key: for now the first is taken for the same text. */
+static int
+exact_groups(struct dedup *d, struct err *e)
+{
+	const uint32_t *doc;
+	uint32_t first;
+	size_t n, i;
+	int r;
+
+	if (keysort_rewind(d->exact, e))
+		return -1;
+	while ((r = keysort_group(d->exact, &doc, &n, e)) > 0) {
+		first = dedup_member(d, doc[0]);
+		d->m[first].copies = (uint32_t)n;
+		for (i = 1; i < n; i++)
+			d->m[dedup_member(d, doc[i])].exact = first;
+	}
+	return r;
+}
+
+int
+dedup_members(struct dedup *d, struct err *e)
+{
+	uint32_t i, n = 0;
+
+	if (mark_groups(d, d->exact, e) || mark_groups(d, d->bands, e))
+		return -1;
+	for (i = 0; i < d->n; i++)
+		n += (d->flag[i] & DOC_MEMBER) != 0;
+	d->m = xcalloc((size_t)n + 1, sizeof(*d->m));
+	for (i = 0; i < d->n; i++) {
+		if (!(d->flag[i] & DOC_MEMBER))
+			continue;
+		d->m[d->nm] = (struct member){
+			.doc = i, .exact = d->nm, .same = d->nm, .copies = 1
+		};
+		d->nm++;
+	}
+	cluster_init(&d->near, d->nm);
+	return exact_groups(d, e);
+}
+
+/* --- the pass --- */
+
+/* First members by their set's hash, then by their text's place. */
+struct table {
+	struct set_hash *hash;
+	uint32_t *member;	/* NOT: free */
+	size_t n, cap;
+};
+
+/* Texts of one key that differ: a chain. */
+struct text {
+	uint64_t at;
+	size_t n;
+	uint32_t member, next;
+};
+
+struct look {
+	struct dedup *d;
+	struct table sets;
+	struct text *text;	/* those compared with, in order of member */
+	uint32_t ntext, text_cap;
+	uint32_t *text_of;	/* of a member, or NOT */
+	struct buf old;
+};
+
+static uint32_t *
+table_find(struct table *t, struct set_hash h)
+{
+	size_t mask = t->cap - 1, i = h.a & mask;
+
+	while (t->member[i] != NOT &&
+	       (t->hash[i].a != h.a || t->hash[i].b != h.b))
+		i = (i + 1) & mask;
+	t->hash[i] = h;
+	return &t->member[i];
+}
+
+static void
+table_grow(struct table *t)
+{
+	struct table old = *t;
+	size_t i;
+
+	if (2 * t->n < t->cap)
+		return;
+	t->cap = t->cap ? 2 * t->cap : 1024;
+	t->hash = xreallocarray(NULL, t->cap, sizeof(*t->hash));
+	t->member = xreallocarray(NULL, t->cap, sizeof(*t->member));
+	memset(t->member, 0xff, t->cap * sizeof(*t->member));
+	for (i = 0; i < old.cap; i++)
+		if (old.member[i] != NOT)
+			*table_find(t, old.hash[i]) = old.member[i];
+	free(old.hash);
+	free(old.member);
+}
+
+static void
+look_room(struct item *x, size_t docs, size_t more)
+{
+	if (docs > x->cap || !x->len || !x->text_end) {
+		x->cap = docs > x->cap ? docs : x->cap;
+		x->flag = xrealloc(x->flag, x->cap);
+		x->exact = xreallocarray(x->exact, x->cap, sizeof(*x->exact));
+		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
+		x->len = xreallocarray(x->len, 2 * x->cap, sizeof(*x->len));
+		x->text_end = xreallocarray(x->text_end, x->cap,
+					    sizeof(*x->text_end));
+	}
+	if (x->nset + more > x->set_cap) {
+		x->set_cap = 2 * (x->nset + more);
+		x->set = xreallocarray(x->set, x->set_cap, sizeof(*x->set));
+	}
+}
+
+/* The set of shingles and, for --edit-sim, the words. */
+static void
+look_set(struct dedup *d, struct worker *w, struct item *x, size_t i,
+	 struct span text)
+{
+	size_t nw, k;
+
+	shingles_of(&w->sh, &d->o->mh, text);
+	shingles_sort(&w->sh);
+	nw = d->o->has_edit ? w->sh.words.n : 0;
+	look_room(x, 0, w->sh.n + nw);
+	x->hash[i] = set_hash(w->sh.v, w->sh.n);
+	memcpy(x->set + x->nset, w->sh.v, w->sh.n * sizeof(*x->set));
+	x->nset += w->sh.n;
+	for (k = 0; k < nw; k++)
+		x->set[x->nset++] = w->sh.words.v[k].hash;
+	x->len[2 * i] = (uint32_t)w->sh.n;
+	x->len[2 * i + 1] = (uint32_t)nw;
+}
+
+static int
+look_work(void *ctx, void *batch, int worker, struct err *e)
+{
+	struct look *l = ctx;
+	struct dedup *d = l->d;
+	struct worker *w = &d->worker[worker];
+	struct doc_batch *b = batch;
+	struct item *x = b->user;
+	size_t i;
+
+	(void)e;
+	look_room(x, b->n, 0);
+	for (i = 0; i < b->n; i++) {
+		struct doc *doc = &b->v[i];
+		uint8_t flag = d->flag[x->first + i];
+
+		x->text_end[i] = x->text.n;
+		if (!(flag & DOC_MEMBER))
+			continue;
+		doc_parse_at(w->parser, b, i);
+		if (doc->bad)
+			continue;
+		if (d->o->normalize && d->o->exact) {
+			fold_text(w, doc->text, &w->fold);
+			buf_put(&x->text, w->fold.p, w->fold.n);
+			x->text_end[i] = x->text.n;
+		}
+		x->len[2 * i] = x->len[2 * i + 1] = 0;
+		if (flag & DOC_WORDS && d->o->near && d->o->verify)
+			look_set(d, w, x, i, doc->text);
+	}
+	return 0;
+}
+
+static uint32_t
+text_put(struct look *l, struct span text, uint32_t member, struct err *e)
+{
+	if (l->ntext == l->text_cap) {
+		l->text_cap = l->text_cap ? 2 * l->text_cap : 256;
+		l->text = xreallocarray(l->text, l->text_cap,
+					sizeof(*l->text));
+	}
+	l->text[l->ntext] = (struct text){
+		spool_size(l->d->texts), text.n, member, NOT
+	};
+	if (spool_append(l->d->texts, text.p, text.n, e))
+		return NOT;
+	return l->ntext++;
+}
+
+/* 1: the same bytes as the text put aside, 0: not, -1: error. */
+static int
+text_same(struct look *l, const struct text *t, struct span text,
+	  struct err *e)
+{
+	if (t->n != text.n)
+		return 0;
+	buf_reset(&l->old);
+	if (spool_read(l->d->texts, t->at, buf_reserve(&l->old, t->n + 1),
+		       t->n, e))
+		return -1;
+	return t->n == 0 || !memcmp(l->old.p, text.p, text.n);
+}
+
+/* Find out which of the texts before with this key is the same, if any. */
+static int
+look_exact(struct look *l, uint32_t i, struct span text, struct err *e)
+{
+	struct member *m = &l->d->m[i];
+	uint32_t first = m->exact, t;
+	int same;
+
+	if (first == i) {
+		if (m->copies > 1 &&
+		    (l->text_of[i] = text_put(l, text, i, e)) == NOT)
+			return -1;
+		m->copies = 1;
+		return 0;
+	}
+	for (t = l->text_of[first];; t = l->text[t].next) {
+		same = text_same(l, &l->text[t], text, e);
+		if (same < 0)
+			return -1;
+		if (same) {
+			m->exact = l->text[t].member;
+			l->d->m[m->exact].copies++;
+			return 0;
+		}
+		if (l->text[t].next == NOT)
+			break;
+	}
+	m->exact = i;
+	first = text_put(l, text, i, e);
+	l->text[t].next = first;
+	return first == NOT ? -1 : 0;
+}
+
+static int
+look_near(struct look *l, uint32_t i, const struct item *x, size_t at,
+	  const uint64_t *set, struct err *e)
+{
+	struct dedup *d = l->d;
+	struct member *m = &d->m[i];
+	uint32_t *first;
+
+	table_grow(&l->sets);
+	first = table_find(&l->sets, x->hash[at]);
+	if (*first != NOT) {
+		m->same = *first;
+		cluster_join(&d->near, *first, i);
+		return 0;
+	}
+	*first = i;
+	l->sets.n++;
+	m->nset = x->len[2 * at];
+	m->nwords = x->len[2 * at + 1];
+	m->set = spool_size(d->sets) / sizeof(*set);
+	m->words = m->set + m->nset;
+	return spool_append(d->sets, set,
+			    ((size_t)m->nset + m->nwords) * sizeof(*set), e);
+}
+
+/* As the report names it: "duplicate_of":... */
+static int
+put_name(struct dedup *d, struct member *m, const struct doc *doc,
+	 struct err *e)
+{
+	struct buf *b = &d->line;
+	struct buf at = {0};
+	uint32_t n;
+	int r;
+
+	buf_printf(&at, "%s:%llu", doc->file, (unsigned long long)doc->lineno);
+	buf_reset(b);
+	buf_puts(b, "\"duplicate_of\":");
+	json_put_str(b, doc->id.p ? doc->id : buf_span(&at));
+	if (doc->id.p) {
+		buf_puts(b, ",\"duplicate_at\":");
+		json_put_str(b, buf_span(&at));
+	}
+	buf_clear(&at);
+	m->name = spool_size(d->names);
+	n = (uint32_t)b->n;
+	r = spool_append(d->names, &n, sizeof(n), e);
+	return r ? r : spool_append(d->names, b->p, b->n, e);
+}
+
+static int
+look_write(void *ctx, void *batch, struct err *e)
+{
+	struct look *l = ctx;
+	struct dedup *d = l->d;
+	const struct doc_batch *b = batch;
+	const struct item *x = b->user;
+	const uint64_t *set = x->set;
+	uint32_t at;
+	size_t i;
+
+	for (i = 0; i < b->n; i++) {
+		const struct doc *doc = &b->v[i];
+		uint8_t flag = d->flag[x->first + i];
+		struct span text = doc->text;
+
+		if (!(flag & DOC_MEMBER))
+			continue;
+		at = dedup_member(d, x->first + (uint32_t)i);
+		if (doc->bad || doc->text.n != d->len[x->first + i])
+			return err_set(e, "%s:%llu: changed while it was read",
+				       doc->file,
+				       (unsigned long long)doc->lineno);
+		if (d->o->normalize) {
+			size_t from = i ? x->text_end[i - 1] : 0;
+
+			text = (struct span){x->text.p + from,
+					     x->text_end[i] - from};
+		}
+		if (put_name(d, &d->m[at], doc, e) ||
+		    (d->o->exact && look_exact(l, at, text, e)))
+			return -1;
+		if (!(flag & DOC_WORDS) || !d->o->near || !d->o->verify)
+			continue;
+		if (look_near(l, at, x, i, set, e))
+			return -1;
+		set += (size_t)x->len[2 * i] + x->len[2 * i + 1];
+	}
+	return 0;
+}
+
+static void *
+look_read(void *ctx, struct err *e)
+{
+	return lines_read(((struct look *)ctx)->d, e);
+}
+
+static void
+look_drop(void *ctx, void *batch)
+{
+	item_drop(((struct look *)ctx)->d, batch);
+}
+
+/* --apply: names of the pairs to members. */
+static void
+resolve_pairs(struct look *l)
+{
+	struct dedup *d = l->d;
+	size_t i;
+
+	d->pair_member = xreallocarray(NULL, d->npair_names + 1,
+				       sizeof(*d->pair_member));
+	for (i = 0; i < d->npair_names; i++) {
+		table_grow(&l->sets);
+		d->pair_member[i] = *table_find(&l->sets, d->pair_name[i]);
+	}
+}
+
+int
+dedup_look(struct dedup *d, struct err *e)
+{
+	struct look l = {.d = d};
+	const struct pipeline pipe = {
+		&l, look_read, look_work, look_write, look_drop
+	};
+	int r;
+
+	if (!d->nm)
+		return 0;
+	if (input_rewind(doc_reader_input(d->docs), e) ||
+	    (d->refs && input_rewind(doc_reader_input(d->refs), e)))
+		return -1;
+	d->cursor = 0;
+	table_grow(&l.sets);
+	l.text_of = xreallocarray(NULL, d->nm, sizeof(*l.text_of));
+	progress_start("comparing", "B",
+		       input_total(doc_reader_input(d->docs)));
+	r = pipeline_run(&pipe, args_common.threads, e);
+	progress_stop();
+	if (!r && d->o->apply)
+		resolve_pairs(&l);
+	free(l.sets.hash);
+	free(l.sets.member);
+	free(l.text);
+	free(l.text_of);
+	buf_clear(&l.old);
+	return r;
+}

@@ -1,0 +1,373 @@
+/*
+ * dedup_write.c - the last pass: lines go out, decisions go to the report
+ *
+ * Every decision stands before this pass begins.  Lines are cut; a document
+ * is parsed only where something of it is wanted: the id of one that goes,
+ * what is wrong with a bad one, the excerpt of a large cluster.
+ */
+#include "corpus/dedup_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/pipeline.h"
+#include "base/progress.h"
+#include "corpus/unicode.h"
+
+enum reason { KEPT, EXACT, NEAR, RUN, PHRASE };
+enum { EXCERPT = 60 };
+
+struct verdict {
+	enum reason why;
+	uint32_t member, of;	/* of: the member it duplicates */
+};
+
+static struct verdict
+exact_verdict(const struct dedup *d, uint32_t i)
+{
+	const struct member *m = &d->m[i];
+
+	if (m->exact != i)
+		return (struct verdict){EXACT, i, m->exact};
+	if (d->o->drop_all && m->copies > 1) {
+		uint32_t k = i + 1;
+
+		while (d->m[k].exact != i)
+			k++;
+		return (struct verdict){EXACT, i, k};
+	}
+	return (struct verdict){KEPT, i, NOT};
+}
+
+static struct verdict
+near_verdict(const struct dedup *d, uint32_t i)
+{
+	uint32_t first = d->near.parent[i];
+
+	if (first != i && !(d->o->direct && d->m[i].sim < d->o->threshold))
+		return (struct verdict){NEAR, i, first};
+	if (first == i && d->o->drop_all && d->size[i] > 1)
+		return (struct verdict){NEAR, i, d->second[i]};
+	return (struct verdict){KEPT, i, NOT};
+}
+
+/* What happens to document `doc`; the methods in their order. */
+static struct verdict
+decide(const struct dedup *d, uint32_t doc)
+{
+	struct verdict v = {KEPT, NOT, NOT};
+	uint8_t flag = d->flag[doc];
+
+	if (flag & DOC_MEMBER) {
+		uint32_t i = dedup_member(d, doc);
+
+		v.member = i;
+		if (d->o->exact)
+			v = exact_verdict(d, i);
+		if (!v.why && d->o->near)
+			v = near_verdict(d, i);
+	}
+	if (!v.why && flag & DOC_RUN)
+		v.why = RUN;
+	if (!v.why && flag & DOC_PHRASE)
+		v.why = PHRASE;
+	return v;
+}
+
+/* --- the pass --- */
+
+static int
+is_top(const struct dedup *d, uint32_t member)
+{
+	size_t i;
+
+	for (i = 0; i < 5; i++)
+		if (d->top[i].member == member)
+			return (int)i + 1;
+	return 0;
+}
+
+/* Where the loop stands, for the report: bytes of the text. */
+static void
+find_loop(struct dedup *d, struct worker *w, struct item *x, size_t i,
+	  struct span text)
+{
+	struct repeat r = dedup_repeat(d, w, text);
+
+	x->hash[i] = (struct set_hash){0, 0};
+	x->exact[i] = r.times;
+	if (!d->bpe && r.rule) {
+		x->hash[i].a = w->sh.words.v[r.start].start;
+		x->hash[i].b = w->sh.words.v[r.end - 1].end;
+	}
+}
+
+static int
+write_work(void *ctx, void *batch, int worker, struct err *e)
+{
+	struct dedup *d = ctx;
+	struct worker *w = &d->worker[worker];
+	struct doc_batch *b = batch;
+	struct item *x = b->user;
+	int reports = filter_reports(d->filter);
+	size_t i;
+
+	(void)e;
+	if (b->n > x->cap) {
+		x->cap = b->n;
+		x->flag = xrealloc(x->flag, x->cap);
+		x->exact = xreallocarray(x->exact, x->cap, sizeof(*x->exact));
+		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
+	}
+	for (i = 0; i < b->n; i++) {
+		uint32_t doc = x->first + (uint32_t)i;
+		struct verdict v;
+
+		if (doc < d->nref)
+			continue;
+		if (d->flag[doc] & DOC_BAD) {
+			doc_parse_at(w->parser, b, i);
+			continue;
+		}
+		v = decide(d, doc);
+		if ((v.why && (reports || v.why >= RUN)) ||
+		    (v.member != NOT && is_top(d, v.member)))
+			doc_parse_at(w->parser, b, i);
+		if (v.why >= RUN && !b->v[i].bad)
+			find_loop(d, w, x, i, b->v[i].text);
+	}
+	return 0;
+}
+
+static int
+put_duplicate(struct dedup *d, const struct verdict *v, struct buf *b,
+	      struct err *e)
+{
+	uint64_t at = d->m[v->of].name;
+	double sim = d->m[v->member > v->of ? v->member : v->of].sim;
+	uint32_t n;
+
+	buf_putc(b, ',');
+	if (spool_read(d->names, at, &n, sizeof(n), e) ||
+	    spool_read(d->names, at + sizeof(n), buf_reserve(b, n), n, e))
+		return -1;
+	b->n += n;
+	if (v->why == NEAR && sim >= 0) {
+		buf_puts(b, ",\"similarity\":");
+		json_put_real(b, sim);
+	}
+	return 0;
+}
+
+static void
+put_loop(const struct item *x, size_t i, enum reason why, struct buf *b)
+{
+	buf_printf(b, ",\"rule\":\"%s\",\"times\":%llu",
+		   why == RUN ? "run" : "phrase",
+		   (unsigned long long)x->exact[i]);
+	if (x->hash[i].b)
+		buf_printf(b, ",\"spans\":[{\"start\":%llu,\"end\":%llu}]",
+			   (unsigned long long)x->hash[i].a,
+			   (unsigned long long)x->hash[i].b);
+}
+
+static int
+report(struct dedup *d, const struct doc *doc, const struct verdict *v,
+       const struct item *x, size_t i, struct err *e)
+{
+	static const char *const names[] = {
+		"", "exact", "near", "repeat", "repeat"
+	};
+	struct buf *b = &d->line, id = {0};
+
+	if (!filter_reports(d->filter))
+		return 0;
+	buf_reset(b);
+	buf_puts(b, "{\"id\":");
+	json_put_str(b, doc_id(doc, &id));
+	buf_clear(&id);
+	buf_printf(b, ",\"action\":\"%s\",\"reason\":\"%s\"",
+		   v->why >= RUN && d->o->mark ? "mark" : "drop",
+		   names[v->why]);
+	if (v->why >= RUN)
+		put_loop(x, i, v->why, b);
+	else if (put_duplicate(d, v, b, e))
+		return -1;
+	buf_putc(b, '}');
+	return filter_report(d->filter, buf_span(b), e);
+}
+
+/* The text of a large cluster's first document, for the summary. */
+static void
+excerpt(struct dedup *d, const struct doc *doc, uint32_t member)
+{
+	int i = is_top(d, member);
+	struct buf *b = i ? &d->top[i - 1].text : NULL;
+	size_t k, n = 0;
+	unsigned len;
+
+	if (!b || b->n || doc->bad || !doc->text.p)
+		return;
+	for (k = 0; k < doc->text.n && n < EXCERPT; k += len, n++) {
+		uint32_t c = uc_next(doc->text.p + k, doc->text.n - k, &len);
+		unsigned class = uc_class(c);
+
+		if (class & UC_SPACE || uc_cat(c) == UC_CC ||
+		    uc_cat(c) == UC_CF)
+			buf_putc(b, ' ');
+		else
+			buf_put(b, doc->text.p + k, len);
+	}
+}
+
+static int
+write_doc(struct dedup *d, struct doc *doc, uint32_t n, const struct item *x,
+	  size_t i, struct err *e)
+{
+	struct verdict v;
+	const char *rule;
+
+	if (d->flag[n] & DOC_BAD)
+		return filter_keep(d->filter, doc, e);
+	v = decide(d, n);
+	if (v.member != NOT)
+		excerpt(d, doc, v.member);
+	doc->text.n = d->len[n];
+	doc->digest = d->digest[n];
+	doc->surrogates = 0;
+	if (!v.why)
+		return filter_keep(d->filter, doc, e);
+	if (report(d, doc, &v, x, i, e))
+		return -1;
+	d->docs_by[v.why]++;
+	d->bytes_by[v.why] += d->len[n];
+	if (v.why >= RUN && d->o->mark) {
+		rule = v.why == RUN ? "\"run\"" : "\"phrase\"";
+		return filter_mark(d->filter, doc, "repeats", span_str(rule),
+				   e);
+	}
+	return filter_drop(d->filter, doc, e);
+}
+
+static int
+write_write(void *ctx, void *batch, struct err *e)
+{
+	struct dedup *d = ctx;
+	struct doc_batch *b = batch;
+	const struct item *x = b->user;
+	size_t i;
+
+	for (i = 0; i < b->n; i++) {
+		uint32_t n = x->first + (uint32_t)i;
+
+		if (n >= d->nref && write_doc(d, &b->v[i], n, x, i, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* The largest clusters, largest first, then by order. */
+static void
+find_top(struct dedup *d)
+{
+	uint32_t i;
+	size_t k, n = 0;
+
+	for (k = 0; k < 5; k++)
+		d->top[k].member = NOT;
+	for (i = 0; i < d->nm; i++) {
+		if (d->size[i] < 2 ||
+		    (n == 5 && d->size[d->top[4].member] >= d->size[i]))
+			continue;
+		n += n < 5;
+		for (k = n - 1; k && d->size[d->top[k - 1].member] <
+		     d->size[i]; k--)
+			d->top[k].member = d->top[k - 1].member;
+		d->top[k].member = i;
+	}
+}
+
+int
+dedup_write(struct dedup *d, struct err *e)
+{
+	const struct pipeline pipe = {
+		d, lines_read, write_work, write_write, item_drop
+	};
+	int r;
+
+	find_top(d);
+	if (input_rewind(doc_reader_input(d->docs), e) ||
+	    (d->refs && input_rewind(doc_reader_input(d->refs), e)))
+		return -1;
+	d->cursor = 0;
+	progress_start("writing", "B",
+		       input_total(doc_reader_input(d->docs)));
+	r = pipeline_run(&pipe, args_common.threads, e);
+	progress_stop();
+	if (!r && d->cursor != d->n)
+		return err_set(e, "the input changed while it was read: %u "
+			       "documents, then %u", d->n, d->cursor);
+	return r;
+}
+
+/* --- what it came to --- */
+
+void
+dedup_stats(const struct dedup *d, struct buf *b)
+{
+	static const char *const names[] = {
+		"", "exact", "near", "repeat_run", "repeat_phrase"
+	};
+	int i;
+
+	for (i = EXACT; i <= PHRASE; i++)
+		buf_printf(b, "%s\"%s\":{\"docs\":%llu,\"bytes\":%llu}",
+			   i > EXACT ? "," : "", names[i],
+			   (unsigned long long)d->docs_by[i],
+			   (unsigned long long)d->bytes_by[i]);
+	buf_printf(b, ",\"clusters\":%llu,\"largest_cluster\":%llu,"
+		   "\"pairs_compared\":%llu,\"pairs_similar\":%llu,"
+		   "\"docs_without_words\":%llu,\"sorted_runs\":%zu",
+		   (unsigned long long)d->clusters,
+		   (unsigned long long)d->largest,
+		   (unsigned long long)d->candidates,
+		   (unsigned long long)d->verified,
+		   (unsigned long long)d->no_words,
+		   keysort_runs(d->exact) + keysort_runs(d->bands));
+}
+
+static void
+summary_line(const char *name, uint64_t docs, uint64_t bytes)
+{
+	fprintf(stderr, "%-12s %12llu %16llu\n", name,
+		(unsigned long long)docs, (unsigned long long)bytes);
+}
+
+void
+dedup_summary(struct dedup *d)
+{
+	static const char *const names[] = {
+		"", "exact", "near", "run", "phrase"
+	};
+	const struct doc_stats *s = filter_stats(d->filter);
+	size_t i;
+
+	progress_erase();
+	fprintf(stderr, "%-12s %12s %16s\n", "", "documents", "bytes of text");
+	summary_line("read", s->docs_in, s->bytes_in);
+	for (i = EXACT; i <= PHRASE; i++)
+		if (d->docs_by[i])
+			summary_line(names[i], d->docs_by[i], d->bytes_by[i]);
+	if (s->docs_bad)
+		summary_line("bad", s->docs_bad, 0);
+	summary_line("kept", s->docs_kept, s->bytes_kept);
+	if (!d->clusters)
+		return;
+	fprintf(stderr, "%llu clusters, the largest:\n",
+		(unsigned long long)d->clusters);
+	for (i = 0; i < 5 && d->top[i].member != NOT; i++)
+		fprintf(stderr, "%8u  %.*s\n", d->size[d->top[i].member],
+			(int)d->top[i].text.n, d->top[i].text.p);
+}

@@ -1,0 +1,53 @@
+/*
+ * repeats.h - text that loops
+ *
+ * Two rules over the units of a document, its words (their hashes) or the
+ * model's tokens.
+ *
+ * run: the rule of OLMo 2 (arXiv 2501.00656, section 3.1): one n-gram of 1 to
+ * 13 units, again and again without anything between, 32 times or more.
+ * Exactly: for a period p take maximal [s, e) with u[i] == u[i - p] for all i
+ * in [s + p, e); the rule holds where floor((e - s) / p) >= 32.
+ *
+ * phrase: some n-gram of 2 to 13 units stands `count` times or more in the
+ * document, not overlapping itself (counted from the left), and these copies
+ * are `share` of all units or more.  It catches loops with something else
+ * between ("item 1 of the list, item 2 of the list, ...").
+ */
+#ifndef ASSAY_REPEATS_H
+#define ASSAY_REPEATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct repeat_opts {
+	int64_t run_count, run_max;	/* 32 times, period 1..13 */
+	int64_t phrase_count;		/* 32; 0: no phrase rule */
+	double phrase_share;		/* 0.2 */
+};
+
+enum repeat_rule { REPEAT_NONE, REPEAT_RUN, REPEAT_PHRASE };
+
+/* What was found: units [start, end), of a run or of the first copy. */
+struct repeat {
+	enum repeat_rule rule;
+	size_t start, end;
+	size_t period;		/* units of the n-gram */
+	size_t times;
+};
+
+void repeat_opts_init(struct repeat_opts *o);
+
+/* Scratch of repeats_find(): one a thread, all zero is empty. */
+struct repeats {
+	uint64_t *key;
+	uint32_t *val;
+	size_t cap;
+};
+void repeats_clear(struct repeats *r);
+
+/* The first rule that holds, run before phrase.  About 2 ns a unit. */
+struct repeat repeats_find(struct repeats *r, const struct repeat_opts *o,
+			   const uint64_t *unit, size_t n);
+
+#endif
