@@ -400,8 +400,8 @@ wait_for_line() {
 # --- data that does not fit -------------------------------------------------
 
 @test "too short, another tokenizer, an id out of range" {
-	refused train --seq-len 100000 --steps 1 -o "$T/r"
-	[[ $stderr == *"need >= T+1 = 100001 tokens, have "* ]]
+	refused train --seq-len 9000000 --steps 1 -o "$T/r"
+	[[ $stderr == *"need >= T+1 = 9000001 tokens, have "* ]]
 	refused train --tokenizer "$MODELS/llama-tied/tokenizer.json" --steps 1 -o "$T/r"
 	[[ $stderr == *"another tokenizer"* ]]
 	for i in $(seq 40); do printf '\001\000'; done > "$T/x.bin"
