@@ -153,6 +153,7 @@ resume_options(struct job *j, const struct options *cmd, struct err *e)
 	options_init(&j->o);
 	rc = options_load(&j->o, path, e);
 	free(path);
+	j->was = options_schedule(&j->o);
 	if (rc < 0 || options_override(&j->o, cmd, &j->changed, e) < 0 ||
 	    lock_run(j, e) < 0 || ckpt_sweep(j->run, e) < 0 ||
 	    find_checkpoint(j, e) < 0)
@@ -554,6 +555,22 @@ log_resume(struct job *j, struct err *e)
 	return trainlog_end(j->log, e);
 }
 
+/* Another schedule than the run had: its next rate jumps. */
+static int
+log_lr_restart(struct job *j, struct err *e)
+{
+	struct schedule now = options_schedule(&j->o);
+	double old = schedule_lr(&j->was, (int64_t)j->at.step);
+	double lr = schedule_lr(&now, (int64_t)j->at.step);
+
+	if (old == lr)
+		return 0;
+	trainlog_event(j->log, "lr_restart", j->at.step);
+	trainlog_real(j->log, "lr_before", old);
+	trainlog_real(j->log, "lr", lr);
+	return trainlog_end(j->log, e);
+}
+
 static void
 set_loaders(struct job *j)
 {
@@ -595,7 +612,9 @@ job_open(struct job *j, const struct options *cmd, struct kernels *k,
 	add_history(j);
 	if (write_config(j, e) < 0 || open_log(j, e) < 0)
 		return -1;
-	return j->from ? log_resume(j, e) : 0;
+	if (j->from && (log_resume(j, e) < 0 || log_lr_restart(j, e) < 0))
+		return -1;
+	return 0;
 }
 
 int

@@ -438,6 +438,37 @@ wrong_theta_is_caught(void **state)
 	fix_free(f);
 }
 
+/* Angles far out: float of the double value, not a product of floats. */
+static void
+angles_are_exact(void **state)
+{
+	static const int64_t at[] = {1, 4095, 15962, 32767};
+	struct model_config c = {.vocab = 64, .hidden = 64, .layers = 1,
+		.heads = 1, .kv_heads = 1, .head_dim = 64, .inter = 64,
+		.max_pos = 32768, .rope_theta = 10000, .norm_eps = 1e-5,
+		.tie = 1};
+	struct err e = {0};
+	struct kernels *k = kernels_open("ref", 1, &e);
+	struct llama *m = llama_new(k, &c, K_F32, K_USE_FWD, 32768);
+	float cs[32], sn[32];
+	size_t i, n;
+
+	(void)state;
+	for (n = 0; n < TEST_COUNT(at); n++) {
+		k->download(k, cs, m->cos + at[n] * 32, sizeof cs);
+		k->download(k, sn, m->sin + at[n] * 32, sizeof sn);
+		for (i = 0; i < 32; i++) {
+			long double a = (long double)at[n] *
+				powl(10000, -(long double)i / 32);
+
+			assert_true(fabsl(cosl(a) - cs[i]) < 1e-7L);
+			assert_true(fabsl(sinl(a) - sn[i]) < 1e-7L);
+		}
+	}
+	llama_free(m);
+	k->close(k);
+}
+
 /* Two windows at once or one after the other with accumulation. */
 static void
 accumulation_is_the_sum(void **state)
@@ -546,6 +577,7 @@ main(void)
 		cmocka_unit_test(ref_equals_transformers),
 		cmocka_unit_test(cpu_equals_transformers),
 		cmocka_unit_test(wrong_theta_is_caught),
+		cmocka_unit_test(angles_are_exact),
 		cmocka_unit_test(accumulation_is_the_sum),
 		cmocka_unit_test(documents_do_not_leak),
 		cmocka_unit_test(threads_do_not_matter),
