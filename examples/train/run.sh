@@ -1,16 +1,16 @@
 #!/bin/sh
 # train: from 44 books to a model that writes English, on the CPU alone.
-# This is what `make demo` runs. About 8 minutes on two cores.
+# This is what `make demo` runs. 3 to 8 minutes on two cores.
 #
 # usage: examples/train/run.sh [OUT]          (OUT: build/demo)
 # BIN is the folder of the programs (bin/); STEPS the number of updates
-# (2000; with fewer the words get worse, 20 is enough to see it work).
+# (2400; with fewer the words get worse, 20 is enough to see it work).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 bin=${BIN:-$root/bin}
 out=${1:-$root/build/demo}
-steps=${STEPS:-2000}
+steps=${STEPS:-2400}
 # Threads that wait for the others spin this long, then sleep: on a machine
 # that does other things as well, longer spinning costs more than it saves.
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-2000}"
