@@ -22,14 +22,15 @@ struct options {
 	int format, order, ids, targets, json, check, doc_mask;
 	int64_t seq_len, random, seed, step, rank, width, batch, repeat, eot;
 	double share, rate;
-	int has_random, has_step, has_rank, has_order;
+	int has_random, has_step, has_rank;
+	int has_format, has_order, has_len, has_seed, has_batch, has_mask;
 	const char *const *paths;
 	size_t npaths;
 	uint64_t first, count;		/* --window */
 	struct run_data data;		/* --run */
 };
 
-/* What --run says takes the place of what options say. */
+/* What the run says, where no option says otherwise. */
 static int
 from_run(struct options *o, struct run_data *r, struct err *e)
 {
@@ -43,12 +44,18 @@ from_run(struct options *o, struct run_data *r, struct err *e)
 		o->tokenizer = r->tokenizer;
 		o->split = r->split;
 	}
-	o->format = r->format;
-	o->order = r->order;
-	o->seq_len = r->seq_len;
-	o->seed = (int64_t)r->seed;
-	o->batch = (int64_t)r->batch_size;
-	o->doc_mask = r->doc_mask;
+	if (!o->has_format)
+		o->format = r->format;
+	if (!o->has_order)
+		o->order = r->order;
+	if (!o->has_len)
+		o->seq_len = r->seq_len;
+	if (!o->has_seed)
+		o->seed = (int64_t)r->seed;
+	if (!o->has_batch)
+		o->batch = (int64_t)r->batch_size;
+	if (!o->has_mask)
+		o->doc_mask = r->doc_mask;
 	if ((uint64_t)o->rank < r->world_size)
 		return 0;
 	return err_set(e, "%s/config.json: rank %lld asked for, \"world_size\" "
@@ -236,6 +243,10 @@ consistent(struct options *o, const struct args *a)
 			   "time (--json has ids and targets)");
 	if (o->has_step && !o->run)
 		args_usage(a, "--step needs --run DIR");
+	if (o->has_step && (o->has_order || o->has_len || o->has_seed ||
+			    o->has_batch || o->has_mask))
+		args_usage(a, "--order, --seq-len, --seed, --batch-size and "
+			   "--doc-mask are those of the run with --step");
 	if (o->has_rank && !o->has_step)
 		args_usage(a, "--rank needs --step N");
 	if (!o->npaths && !o->run && isatty(STDIN_FILENO))
@@ -322,18 +333,19 @@ main(int argc, char **argv)
 		 "JSON Lines: ids, targets, mask, documents", 0, 0, NULL, NULL},
 		{"doc-mask", 0, ARG_BOOL, &o.doc_mask, NULL,
 		 "a target in another document does not count", 0, 0, NULL,
-		 NULL},
+		 &o.has_mask},
 		{"output", 'o', ARG_STR, &o.out, "FILE",
 		 "write there instead of stdout", 0, 0, NULL, NULL},
 		{"seed", 0, ARG_INT, &o.seed, "N",
-		 "for --random, and the order of --check", 0, 9e15, NULL, NULL},
+		 "for --random, and the order of --check", 0, 9e15, NULL,
+		 &o.has_seed},
 		{NULL, 0, ARG_SECTION, NULL, NULL, "shards", 0, 0, NULL, NULL},
 		{"shard-format", 0, ARG_ENUM, &o.format, "NAME",
 		 "format of shards without a magic number", 0, 0,
-		 shard_format_names, NULL},
+		 shard_format_names, &o.has_format},
 		{"seq-len", 0, ARG_INT, &o.seq_len, "N",
 		 "tokens a window; 0: as the shards say", 0, 1073741824,
-		 NULL, NULL},
+		 NULL, &o.has_len},
 		{"id-bytes", 0, ARG_INT, &o.width, "N",
 		 "2 or 4 bytes an id in raw files; 0: by index or vocabulary",
 		 0, 4, NULL, NULL},
@@ -349,13 +361,13 @@ main(int argc, char **argv)
 		 "the same token in a row that is no fault", 1, 1e9, NULL,
 		 NULL},
 		{"batch-size", 0, ARG_INT, &o.batch, "N",
-		 "windows a batch", 1, 1e9, NULL, NULL},
+		 "windows a batch", 1, 1e9, NULL, &o.has_batch},
 		{"max-doc-share", 0, ARG_REAL, &o.share, "X",
 		 "share of a batch at which one document fills it", 0, 1, NULL,
 		 NULL},
 		{"order", 0, ARG_ENUM, &o.order, "NAME",
 		 "order of the windows in the batches", 0, 0, order_names,
-		 NULL},
+		 &o.has_order},
 	};
 	const struct args a = {"decode-batch", "[options] [FILE...]",
 		"show what a model sees: windows of shards as text", table,

@@ -113,6 +113,14 @@ packed() {
 	[[ "$output" == *"window $n asked for, there are $n"* ]]
 }
 
+@test "a stream too short for a window and its targets" {
+	echo '{"text":"a"}' | pack --tokenizer tokenizer.json > short.tok
+	run decode-batch --seq-len 3 short.tok
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"need at least 4 tokens for a window of 3"*"have 3"* ]]
+	[ "$(decode-batch --seq-len 2 --ids short.tok | wc -w)" -eq 2 ]
+}
+
 @test "--json: ids, targets one further, mask, documents" {
 	many 40 > in
 	packed in
@@ -248,6 +256,22 @@ packed() {
 	decode-batch --run run --step 5 | grep -q '^==> '
 	decode-batch --run run --step 5 --rank 0 --json > rank
 	cmp rank got
+	# elsewhere than at a step an option says more than the run
+	[ "$(decode-batch --run run --seq-len 16 --ids | wc -w)" -eq 16 ]
+	decode-batch --run run --random 3 --seed 1 --ids > one
+	decode-batch --run run --random 3 --seed 2 --ids > two
+	run cmp -s one two
+	[ "$status" -eq 1 ]
+	decode-batch --run run --no-doc-mask --json --window 0:9 |
+		grep -o '"mask":[^]]*' > mask
+	run grep -q 0 mask
+	[ "$status" -eq 1 ]
+	for o in '--seq-len 16' '--seed 3' '--batch-size 2' '--order random' \
+	    --no-doc-mask; do
+		run decode-batch --run run --step 5 $o
+		[ "$status" -eq 2 ]
+		[[ "$output" == *"those of the run"* ]]
+	done
 	sed -i 's/"world_size": *1/"world_size": 2/' run/config.json
 	decode-batch --run run --step 5 --rank 0 --json > r0
 	decode-batch --run run --step 5 --rank 1 --json > r1
