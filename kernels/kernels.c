@@ -44,7 +44,8 @@ kernels_open(const char *name, int threads, struct err *e)
 	struct kernels *k = NULL;
 
 	if (threads < 1) {
-		err_set(e, "kernels: %d threads: at least 1 is needed", threads);
+		err_set(e, "kernels: %d threads: at least 1 is needed",
+			threads);
 		return NULL;
 	}
 	if (strcmp(name, "ref") == 0)

@@ -211,7 +211,7 @@ struct k_rope_bwd {
 	const int32_t *pos;	/* (N) */
 	const float *cos, *sin;	/* (positions, D/2) */
 	const void *qw, *kw;	/* (D) or NULL */
-	const void *in;		/* (N, Q) what rope_fwd read; NULL without norms */
+	const void *in;		/* (N, Q) of rope_fwd; NULL without norms */
 	float eps;
 	float *dqw, *dkw;	/* (D), (+)=; NULL without norms */
 	int accumulate;		/* of dqw, dkw */
@@ -314,7 +314,7 @@ struct k_ce_head {
 	const int32_t *target;	/* (N) */
 	float scale, zcoef;
 	float *loss, *logz;	/* (N) */
-	int32_t *argmax;	/* (N) lowest id of the largest logit, or NULL */
+	int32_t *argmax;	/* (N) lowest id of the top logit, or NULL */
 	void *dh;		/* (N, C) type w->dt, or NULL: no gradients */
 	float *dw;		/* (Vp, C); only with dh */
 	int accumulate;		/* of dw */
@@ -361,14 +361,15 @@ struct k_cast {
 
 struct kernels {
 	const char *name;	/* "ref", "cpu" */
-	const char *isa;	/* what computes the products: "avx512_bf16"... */
+	const char *isa;	/* what computes products: "avx512_bf16"... */
 	int threads;
 
 	/* Device memory, 64-byte aligned; ends the program when out of it. */
 	void *(*alloc)(struct kernels *k, size_t bytes);
 	void (*release)(struct kernels *k, void *p);	/* NULL is fine */
 	void (*upload)(struct kernels *k, void *dst, const void *src, size_t n);
-	void (*download)(struct kernels *k, void *dst, const void *src, size_t n);
+	void (*download)(struct kernels *k, void *dst, const void *src,
+			 size_t n);
 	void (*copy)(struct kernels *k, void *dst, const void *src, size_t n);
 	void (*zero)(struct kernels *k, void *dst, size_t n);
 	void (*sync)(struct kernels *k);
@@ -428,10 +429,12 @@ struct kernels {
 	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(adamw) X(sumsq) X(cast)
 
 /*
- * Open a table by name: "cpu", "ref", or "cpu:ISA" with ISA one of amx,
- * avx512_bf16, avx512, avx2, scalar: no instruction above that is used (for
- * tests; a process settles it once).  threads >= 1 (ref uses one).  NULL:
- * unknown name, or the processor lacks what was asked for.
+ * Open a table by name: "cpu", "ref", or for tests "cpu:ISA" with ISA one of
+ * amx, avx512_bf16, avx512, avx2, scalar (no instruction above that is used;
+ * a process settles it once) or packed (all there is, and weights kept in
+ * oneDNN's layout too, as is done by itself on processors with AMX).
+ * threads >= 1 (ref uses one).  NULL: unknown name, or the processor lacks
+ * what was asked for.
  */
 struct kernels *kernels_open(const char *name, int threads, struct err *e);
 

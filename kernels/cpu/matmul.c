@@ -3,8 +3,9 @@
  *
  * Output is cut into tiles of at most 256 rows by 512 columns (weight
  * gradients: 256 by 768, summed over rows in chunks that caches hold); a task
- * computes one tile with sequential oneDNN products.  Tasks that share a tile of the weight follow each other.  A few
- * rows are not worth a product: they stream the weight (vec->matvec).
+ * computes one tile with sequential oneDNN products.  Tasks that share a tile
+ * of the weight follow each other.  A few rows are not worth a product: they
+ * stream the weight (vec->matvec).
  */
 #include "kernels/cpu/weight.h"
 

@@ -15,7 +15,7 @@ enum { PROBES = 40, TEST_ARRAYS = 128 };
 
 static struct kernels *k;
 static uint64_t draws;
-static float *made[TEST_ARRAYS];	/* every array of normals(), to be freed */
+static float *made[TEST_ARRAYS];	/* all of normals(), to be freed */
 
 static float *
 normals(int64_t n, double std)
