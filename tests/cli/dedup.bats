@@ -1,0 +1,391 @@
+#!/usr/bin/env bats
+# dedup: the first of each cluster stays, and nothing else is lost.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	export BIN=${BIN:-bin}
+	export DATA=$BATS_FILE_TMPDIR
+	zstd -dcq tests/data/text/digitalgov.jsonl.zst \
+		tests/data/text/sqlite_doc.jsonl.zst > "$DATA/web.jsonl"
+}
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	WEB=$DATA/web.jsonl
+	# five-word shingles: A~B and B~C are 0.8 and more, A~C is not
+	words A 1 40 > "$T/A"
+	{ words w 1 4; words A 5 40; } > "$T/B"
+	{ words w 1 4; words A 5 36; words v 37 40; } > "$T/C"
+}
+
+dedup() {
+	"$BIN/dedup" "$@"
+}
+
+# PREFIX FROM TO: that many different words
+words() {
+	seq -f "$1%.0f" -s ' ' "$2" "$3" | tr '\n' ' '
+}
+
+# ID TEXT: one line, the text as it is
+line() {
+	printf '{"id":"%s","text":"%s"}\n' "$1" "$2"
+}
+
+# texts of stdin to documents 1, 2, ...
+docs() {
+	local n=0 text
+	while IFS= read -r text; do
+		line "$((n += 1))" "$text"
+	done
+}
+
+ids() {
+	sed -n 's/^{"id":"\([^"]*\)".*/\1/p' | tr '\n' ' '
+}
+
+# KEY FILE: a number of a --stats file, at its top level
+stat_of() {
+	sed "s/.*\"$1\":\"\{0,1\}\([^,}\"]*\).*/\1/" "$2"
+}
+
+chain() {
+	local x
+	for x in "$@"; do
+		line "$x" "$(cat "$T/$x")"
+	done
+}
+
+# --- exact -----------------------------------------------------------------
+
+@test "exact: the first of each stays, lines byte for byte" {
+	printf '%s\n' '{"text":"a","id":1}' ' {"id":2, "text" : "b"} ' \
+		'{"id":3,"text":"\u0061"}' '{"id":4,"text":"A"}' > "$T/in"
+	dedup --exact --report "$T/r" "$T/in" > "$T/out"
+	sed 3d "$T/in" | cmp - "$T/out"
+	[ "$(cat "$T/r")" = '{"id":"3","action":"drop","reason":"exact","duplicate_of":"1","duplicate_at":"'"$T/in"':1"}' ]
+}
+
+@test "exact: NUL, lone surrogates and empty texts are texts" {
+	printf '%s\n' '{"id":"1","text":""}' '{"id":"2","text":"a\u0000b"}' \
+		'{"id":"3","text":"a\u0000c"}' '{"id":"4","text":"\ud800"}' \
+		'{"id":"5","text":"\ufffd"}' '{"id":"6","text":""}' \
+		'{"id":"7","text":"a\u0000b"}' > "$T/in"
+	dedup --exact --stats "$T/s" "$T/in" > "$T/out"
+	[ "$(ids < "$T/out")" = "1 2 3 4 " ]
+	[ "$(stat_of replaced_characters "$T/s")" = 1 ]
+}
+
+@test "exact: --normalize folds case, white space, NFC and NFD" {
+	printf '%s\n' "caf$(printf '\303\251') Noir" \
+		"  CAFE$(printf '\314\201')\\n\\tnoir " 'cafe noir' \
+		'caf, noir' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --exact --normalize "$T/in" | ids)" = "1 3 4 " ]
+	[ "$(dedup --exact "$T/in" | ids)" = "1 2 3 4 " ]
+}
+
+@test "books: in = kept + dropped + bad, digests of what is kept" {
+	{ cat "$WEB"; echo broken; head -20 "$WEB"; } > "$T/in"
+	dedup --exact --on-bad pass --stats "$T/s" -o "$T/out" "$T/in" \
+		2> "$T/err"
+	grep -q '1 bad lines passed on' "$T/err"
+	cmp <(sort -u "$T/in") <(sort "$T/out")
+	[ "$(stat_of docs_in "$T/s")" -eq $(($(stat_of docs_kept "$T/s") +
+		$(stat_of docs_dropped "$T/s") + 1)) ]
+	grep -vx broken "$T/out" | dedup --exact --stats "$T/s2" > /dev/null
+	[ "$(stat_of digest_kept "$T/s")" = "$(stat_of digest_in "$T/s2")" ]
+	[ "$(stat_of bytes_kept "$T/s")" = "$(stat_of bytes_in "$T/s2")" ]
+}
+
+# --- near ------------------------------------------------------------------
+
+@test "near: short texts are one shingle, not one cluster" {
+	printf '%s\n' cat dog cat 'hello world' 'Hello, world!' \
+		> "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --near "$T/in" | ids)" = "1 2 4 " ]
+}
+
+@test "near: without a word nothing is a near duplicate" {
+	printf '%s\n' '' '...' '' '!?' '...' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --near "$T/in" | ids)" = "1 2 3 4 5 " ]
+	[ "$(dedup "$T/in" | ids)" = "1 2 4 " ]
+}
+
+@test "near: A~B, B~C, A not C: one cluster, the similarity to its first" {
+	chain A B C > "$T/in"
+	dedup --near --report "$T/r" "$T/in" > "$T/out"
+	[ "$(ids < "$T/out")" = "A " ]
+	[ "$(sed -n 's/.*"similarity":\([0-9.]\{1,6\}\).*/\1/p' "$T/r" |
+		tr '\n' ' ')" = "0.8 0.6363 " ]
+	[ "$(grep -c '"duplicate_of":"A"' "$T/r")" = 2 ]
+	[ "$(dedup --near --direct "$T/in" | ids)" = "A C " ]
+	[ "$(dedup --near --drop-all "$T/in" | ids)" = "" ]
+}
+
+@test "near: the threshold is inclusive" {
+	chain A B > "$T/in"
+	[ "$(dedup --near --threshold 0.8 "$T/in" | ids)" = "A " ]
+	[ "$(dedup --near --threshold 0.801 "$T/in" | ids)" = "A B " ]
+}
+
+@test "near: any order, any threads: the same cluster, its first kept" {
+	for o in "A B C" "A C B" "B A C" "B C A" "C A B" "C B A"; do
+		# shellcheck disable=SC2086
+		chain $o > "$T/in"
+		for j in 1 2 7; do
+			[ "$(dedup -j $j --near "$T/in" | ids)" = "${o%% *} " ]
+		done
+	done
+}
+
+@test "near: templates that differ in names are no duplicates; -n 2 says so" {
+	for i in 1506 1507 1508; do
+		echo "Farm to Market Road $i (FM $i) is located in Lamar County."
+	done > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --near "$T/in" | ids)" = "1 2 3 " ]
+	run dedup --explain 1 2 "$T/in"
+	[[ $output == *"jaccard	0.0666"* ]]
+	[[ $output == *"near_duplicates	0"* ]]
+	[ "$(dedup --near --ngram 1 --threshold 0.6 "$T/in" | ids)" = "1 " ]
+}
+
+@test "near: --edit-sim asks for order as well" {
+	words a 1 60 > "$T/x"
+	{ words a 31 60; words a 1 30; } > "$T/y"
+	{ line x "$(cat "$T/x")"; line y "$(cat "$T/y")"; } > "$T/in"
+	[ "$(dedup --near "$T/in" | ids)" = "x " ]
+	[ "$(dedup --near --edit-sim 0.8 "$T/in" | ids)" = "x y " ]
+	[ "$(dedup --near --edit-sim 0.8 <(chain A B) | ids)" = "A " ]
+}
+
+@test "near: --unit char for text without spaces" {
+	printf '%s\n' '吾輩は猫である。名前はまだ無い。どこで生れたか' \
+		'吾輩は猫である、名前はまだ無い、どこで生れたか' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --near --unit char "$T/in" | ids)" = "1 " ]
+	printf '%s\n' '吾輩は猫である名前はまだ無いどこで生れたか' \
+		'吾輩は猫である名前はまだ無いどこで生れたかな' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --near "$T/in" | ids)" = "1 2 " ]
+	[ "$(dedup --near --unit char "$T/in" | ids)" = "1 " ]
+}
+
+@test "near: --against: the reference wins, is not printed, and is named" {
+	chain A C > "$T/ref"
+	{ chain B; line new "nothing like the others at all, really"; } \
+		> "$T/in"
+	dedup --near --against "$T/ref" --report "$T/r" --stats "$T/s" \
+		"$T/in" > "$T/out"
+	[ "$(ids < "$T/out")" = "new " ]
+	grep -q '"id":"B".*"duplicate_of":"A","duplicate_at":"'"$T/ref"':1"' \
+		"$T/r"
+	[ "$(stat_of docs_in "$T/s")" = 2 ]
+}
+
+@test "near: bands and rows in the wrong order: a warning" {
+	run dedup --near --bands 20 --rows 450 "$WEB"
+	[ "$status" -eq 0 ]
+	[[ $output == *"probability"* ]]
+	run -0 --separate-stderr dedup --near "$WEB"
+	[ -z "$stderr" ]
+	for x in 0 1.5 -1 nan; do
+		run -2 dedup --near --threshold=$x "$WEB"
+	done
+}
+
+@test "near: the S-curve" {
+	run dedup --curve --bands 14 --rows 8
+	[[ $output == *"0.80	0.923548"* ]]
+	[[ $output == *"0.50	0.053320"* ]]
+	run dedup --curve --bands 20 --rows 450 --json
+	[[ $output == *'{"jaccard":0.80,"probability":0.000000}'* ]]
+}
+
+@test "a million copies of one line" {
+	yes '{"text":"one line that comes again and again and again"}' |
+		head -n 1000000 | dedup --near --stats "$T/s" > "$T/out"
+	[ "$(wc -l < "$T/out")" -eq 1 ]
+	[ "$(stat_of largest_cluster "$T/s")" = 1000000 ]
+}
+
+@test "200,000 tiny documents, one of 5 MB" {
+	{
+		seq -f '{"text":"tiny document number %.0f"}' 200000
+		printf '{"text":"'
+		seq -s ' ' 800000 | tr -d '\n'
+		echo '"}'
+	} > "$T/in"
+	dedup --stats "$T/s" "$T/in" > "$T/out"
+	cmp "$T/in" "$T/out"
+}
+
+# --- repeats ---------------------------------------------------------------
+
+# N UNIT...: the unit N times
+times() {
+	local n=$1
+	shift
+	yes "$*" | head -n "$n" | tr '\n' ' '
+}
+
+# rule TEXT: run, phrase or nothing
+rule() {
+	line x "$1" | dedup --repeats --report "$T/r" "${@:2}" > /dev/null
+	sed -n 's/.*"rule":"\([a-z]*\)".*/\1/p' "$T/r"
+}
+
+@test "repeats: OLMo's rule, its test vectors" {
+	local c=--phrase-count=0 p13="a b c d e f g h i j k l m"
+	[ "$(rule "$(times 31 a)" $c)" = "" ]
+	[ "$(rule "$(times 32 a)" $c)" = run ]
+	[ "$(rule "$(times 31 a b) a" $c)" = "" ]
+	[ "$(rule "$(times 32 a b)" $c)" = run ]
+	[ "$(rule "pre $(times 32 a b c) post" $c)" = run ]
+	[ "$(rule "$(times 32 "$p13")" $c)" = run ]
+	[ "$(rule "$(times 31 "$p13") a b c d e f g h i j k l" $c)" = "" ]
+	[ "$(rule "$(times 32 "$p13 n")" $c)" = "" ]
+	[ "$(rule "$(times 16 a) z $(times 16 a)" $c)" = "" ]
+	[ "$(rule "" $c)" = "" ]
+	[ "$(rule "$(for i in $(seq 40); do echo "a b x$i"; done |
+		tr '\n' ' ')" $c)" = "" ]
+}
+
+@test "repeats: where the run stands" {
+	line x "pre $(times 32 a b c) post" > "$T/in"
+	dedup --repeats --report "$T/r" "$T/in" > "$T/out"
+	[ ! -s "$T/out" ]
+	grep -qF '"rule":"run","times":32,"spans":[{"start":4,"end":195}]' \
+		"$T/r"
+}
+
+@test "repeats: a phrase that does not touch itself" {
+	local t
+	t=$(for i in $(seq 40); do echo "a b x$i"; done | tr '\n' ' ')
+	[ "$(rule "$t")" = phrase ]
+	[ "$(rule "$t" --phrase-count 41)" = "" ]
+	[ "$(rule "$t" --phrase-share 0.67)" = "" ]
+	[ "$(rule "$t" --phrase-share 0.66)" = phrase ]
+}
+
+@test "repeats: --mark adds a field, --check answers 1" {
+	line x "$(times 32 a)" > "$T/in"
+	dedup --repeats --mark "$T/in" > "$T/out"
+	sed 's/}$/,"repeats":"run"}/' "$T/in" | cmp - "$T/out"
+	run -1 dedup --repeats --mark --check "$T/in"
+	run -1 dedup --repeats --check "$T/in"
+	line x "all is well" > "$T/in"
+	run -0 dedup --repeats --check "$T/in"
+}
+
+@test "repeats: tokens of a tokenizer" {
+	"$BIN/tok-train" --vocab-size 300 -q -o "$T/tokenizer.json" "$WEB"
+	line x "$(printf 'zq%.0s' $(seq 40))" > "$T/in"
+	[ "$(dedup --repeats --phrase-count 0 "$T/in" | ids)" = "x " ]
+	[ "$(dedup --repeats --phrase-count 0 --tokenizer "$T/tokenizer.json" \
+		"$T/in" | ids)" = "" ]
+}
+
+# --- together --------------------------------------------------------------
+
+@test "methods in order, each document dropped once" {
+	{
+		chain A A B
+		line loop "$(times 32 again)"
+		line loop2 "$(times 32 again)"
+	} > "$T/in"
+	dedup --report "$T/r" --stats "$T/s" "$T/in" > "$T/out"
+	[ "$(ids < "$T/out")" = "A " ]
+	[ "$(sed 's/.*"reason":"\([a-z]*\)".*/\1/' "$T/r" | tr '\n' ' ')" = \
+		"exact near repeat exact " ]
+}
+
+@test "a pipe, a file, --mem 1Mi: the same bytes, TMPDIR left empty" {
+	local tmp=$T/tmp
+	mkdir "$tmp"
+	for i in 1 2 3 4 5 6; do
+		sed "s/\"text\":\"/&$i$i /" "$WEB"
+	done > "$T/in"
+	dedup --report "$T/r1" -o "$T/o1" "$T/in"
+	TMPDIR=$tmp dedup --mem 1Mi --report "$T/r2" --stats "$T/s" \
+		-o "$T/o2" - < <(cat "$T/in")
+	cmp "$T/o1" "$T/o2"
+	cmp <(sed 's/"duplicate_at":"[^"]*:/:/' "$T/r1") \
+		<(sed 's/"duplicate_at":"[^"]*:/:/' "$T/r2")
+	[ -s "$T/r1" ]
+	[ -z "$(ls -A "$tmp")" ]
+	gzip -c "$T/in" > "$T/in.gz"
+	dedup "$T/in.gz" | cmp - "$T/o1"
+}
+
+@test "memory is what the manual says" {
+	seq -f '{"text":"tiny document number %.0f of many"}' 300000 > "$T/in"
+	# 300,000 x (14 + 12 + 12 * 14) x 1.5 = 87 MB of keys; 16 MiB of them
+	# in memory, the rest on disk; blocks and buffers beside
+	(
+		ulimit -v 200000
+		dedup -j 1 --exact --near --mem 16Mi --stats "$T/s" "$T/in" \
+			> "$T/out"
+	)
+	cmp "$T/in" "$T/out"
+	[ "$(stat_of sorted_runs "$T/s")" -gt 2 ]
+}
+
+@test "a bad line: nothing is written, FILE:LINE says where" {
+	{ head -3 "$WEB"; echo '{"text":5}'; } > "$T/in"
+	run -2 --separate-stderr dedup "$T/in"
+	[ -z "$output" ]
+	[[ $stderr == *"$T/in:4: byte "* ]]
+	dedup --on-bad skip --report "$T/r" "$T/in" > "$T/out" 2> "$T/err"
+	head -3 "$T/in" | cmp - "$T/out"
+	grep -q '"action":"skip","reason":"bad"' "$T/r"
+}
+
+# --- stages ----------------------------------------------------------------
+
+@test "bands, sort, pairs, apply: what one process does" {
+	local n
+	{ cat "$WEB"; chain A B C; sed 's/the/a/g' "$WEB"; chain C A; } \
+		> "$T/all"
+	n=$(($(wc -l < "$T/all") / 2))
+	head -n $n "$T/all" > "$T/a"
+	tail -n +$((n + 1)) "$T/all" > "$T/b"
+	for x in a b; do
+		dedup --near --emit bands "$T/$x" > "$T/$x.bands"
+	done
+	LC_ALL=C sort -u "$T"/*.bands > "$T/bands"
+	dedup --emit pairs "$T/bands" | LC_ALL=C sort -u > "$T/pairs"
+	[ -s "$T/pairs" ]
+	dedup --near --apply "$T/pairs" --report "$T/r2" "$T/a" "$T/b" \
+		> "$T/out2"
+	dedup --near --report "$T/r1" "$T/a" "$T/b" > "$T/out1"
+	cmp "$T/out1" "$T/out2"
+	cmp "$T/r1" "$T/r2"
+	[ "$(wc -l < "$T/r1")" -gt 5 ]
+}
+
+@test "stages: records of other options, unsorted ones, others' files" {
+	dedup --near --emit bands "$WEB" > "$T/bands"
+	run -2 dedup --emit pairs "$T/bands"
+	[[ $output == *"not sorted"* ]]
+	run -2 dedup --emit pairs "$WEB"
+	[[ $output == *":1: byte 1: no record"* ]]
+	{
+		LC_ALL=C sort -u "$T/bands" | tail -1
+		dedup --near --ngram 4 --emit bands "$WEB"
+	} > "$T/mixed"
+	run -2 dedup --emit pairs "$T/mixed"
+	[[ $output == *"of other --ngram"* ]]
+	chain A B > "$T/ab"
+	dedup --near --emit bands "$T/ab" | LC_ALL=C sort -u |
+		dedup --emit pairs > "$T/pairs"
+	[ -s "$T/pairs" ]
+	run -2 dedup --near --ngram 4 --apply "$T/pairs" "$T/ab"
+	[[ $output == *"pairs of other --ngram"* ]]
+	: > "$T/none"
+	dedup --near --apply "$T/none" "$T/ab" | cmp - "$T/ab"
+}
