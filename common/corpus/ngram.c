@@ -26,7 +26,7 @@
 #define B UINT64_C(0x9e3779b97f4a7c15)
 #define MIX UINT64_C(0xd6e8feb86659fd93)
 
-enum { TAG_N = 127, AHEAD = 24, PER_BLOCK = 6 };
+enum { TAG_N = 127, AHEAD = 24, STEP = 64, PER_BLOCK = 6 };
 
 struct slot {
 	uint32_t at;		/* place + 1; 0: empty */
@@ -338,28 +338,54 @@ look_up(const struct scan *s, size_t i, uint64_t f, unsigned n)
 	}
 }
 
+/*
+ * Runs are taken STEP at a time, so that each look into memory is asked for
+ * well before it is used: hashes and their blocks, then the slots of those
+ * that pass, then the slots themselves.
+ */
+static void
+scan_step(const struct scan *s, size_t first, const uint64_t *f, size_t m,
+	  unsigned n)
+{
+	const struct ngram *g = s->g;
+	uint8_t pass[STEP];
+	uint64_t bits;
+	size_t k, passed = 0;
+
+	for (k = 0; k < m; k++) {
+		bits = bits_of(f[k]);
+		pass[passed] = (uint8_t)k;
+		passed += (g->block[scale(f[k], g->blocks)] & bits) == bits;
+	}
+	for (k = 0; k < passed; k++)
+		__builtin_prefetch(&g->slot[scale(f[pass[k]], g->slots)]);
+	for (k = 0; k < passed; k++)
+		look_up(s, first + pass[k], f[pass[k]], n);
+}
+
 static void
 scan_size(const struct scan *s, size_t len, unsigned n)
 {
 	const struct word *w = s->w;
 	const uint64_t *block = s->g->block;
-	uint64_t blocks = s->g->blocks, out = power(n), roll = 0, f, bits;
-	size_t i;
+	uint64_t blocks = s->g->blocks, out = power(n - 1), roll = 0, f[STEP];
+	size_t i, k, m, runs;
 
 	if (len < n)
 		return;
+	runs = len - n + 1;
 	for (i = 0; i + 1 < n; i++)
 		roll = roll * B + w[i].hash;
-	roll = roll * B + w[i].hash;
-	for (i = 0;; i++) {
-		f = finish(roll, n);
-		f = f ? f : 1;
-		bits = bits_of(f);
-		if ((block[scale(f, blocks)] & bits) == bits)
-			look_up(s, i, f, n);
-		if (i + n == len)
-			break;
-		roll = roll * B + (w[i + n].hash - out * w[i].hash);
+	for (i = 0; i < runs; i += m) {
+		m = runs - i < STEP ? runs - i : STEP;
+		for (k = 0; k < m; k++) {
+			roll = roll * B + w[i + k + n - 1].hash;
+			f[k] = finish(roll, n);
+			f[k] = f[k] ? f[k] : 1;
+			__builtin_prefetch(&block[scale(f[k], blocks)]);
+			roll -= out * w[i + k].hash;
+		}
+		scan_step(s, i, f, m, n);
 	}
 }
 
