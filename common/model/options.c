@@ -341,6 +341,20 @@ is_extra(struct span key)
 		span_eq(key, span_str("version"));
 }
 
+/*
+ * A preset on the command line takes the place of all that a file says of the
+ * shape: the config.json of a run has every dimension, as it was resolved, and
+ * none of them would be left for the preset.
+ */
+static int
+preset_replaces(const struct options *o, size_t at)
+{
+	size_t preset = find_spec(span_str("preset"));
+
+	return o->given[preset] && at > preset &&
+		at <= find_spec(span_str("intermediate-size"));
+}
+
 int
 options_load(struct options *o, const char *path, struct err *e)
 {
@@ -362,7 +376,7 @@ options_load(struct options *o, const char *path, struct err *e)
 			rc = err_set(e, "%s: %.*s is no option that a file"
 				     " may set", path, (int)j->key.n,
 				     j->key.p);
-		else if (!o->given[at])
+		else if (!o->given[at] && !preset_replaces(o, at))
 			rc = set_json(&specs[at], (char *)o + specs[at].at, j,
 				      path, e);
 	}

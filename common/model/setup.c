@@ -612,7 +612,8 @@ job_open(struct job *j, const struct options *cmd, struct kernels *k,
 	add_history(j);
 	if (write_config(j, e) < 0 || open_log(j, e) < 0)
 		return -1;
-	if (j->from && (log_resume(j, e) < 0 || log_lr_restart(j, e) < 0))
+	if (j->from && (ckpt_link(j->run, j->from, e) < 0 ||
+			log_resume(j, e) < 0 || log_lr_restart(j, e) < 0))
 		return -1;
 	return 0;
 }

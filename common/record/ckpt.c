@@ -294,15 +294,15 @@ make_visible(struct ckpt_writer *w, struct err *e)
 	return rc;
 }
 
-static int
-link_latest(const struct ckpt_writer *w, struct err *e)
+int
+ckpt_link(const char *run, const char *dir, struct err *e)
 {
-	char *tmp = strf("%s/.latest.%ld.tmp", w->run, (long)getpid());
-	char *link = strf("%s/latest", w->run);
+	char *tmp = strf("%s/.latest.%ld.tmp", run, (long)getpid());
+	char *link = strf("%s/latest", run);
 	int rc = 0;
 
 	unlink(tmp);
-	if (symlink(strrchr(w->dir, '/') + 1, tmp) < 0)
+	if (symlink(strrchr(dir, '/') + 1, tmp) < 0)
 		rc = err_sys(e, errno, "%s: cannot link", tmp);
 	else if (rename(tmp, link) < 0) {
 		rc = err_sys(e, errno, "%s: cannot replace", link);
@@ -322,7 +322,7 @@ ckpt_commit(struct ckpt_writer *w, struct err *e)
 		return -1;
 	}
 	forget_disk();
-	if (fsync_dir(w->run, e) < 0 || link_latest(w, e) < 0 ||
+	if (fsync_dir(w->run, e) < 0 || ckpt_link(w->run, w->dir, e) < 0 ||
 	    fsync_dir(w->run, e) < 0) {
 		writer_free(w);
 		return -1;
@@ -503,17 +503,19 @@ ckpt_newest(const char *run, void (*note)(void *, const char *), void *ctx,
 }
 
 int
-ckpt_prune(const char *run, size_t keep, struct err *e)
+ckpt_prune(const char *run, size_t keep, uint64_t step, struct err *e)
 {
 	struct names l = {0};
-	size_t i;
+	size_t i = 0;
 	int rc = 0;
 
 	if (!keep)
 		return 0;
 	if (list_steps(run, &l, e) < 0)
 		return -1;
-	for (i = keep; i < l.n && rc == 0; i++) {
+	while (i < l.n && (uint64_t)ckpt_step(l.v[i]) > step)
+		i++;
+	for (i += keep; i < l.n && rc == 0; i++) {
 		/* out of sight first, so that no half removed one is seen */
 		char *tmp = strf("%s/.%s.prune.tmp", run,
 				 strrchr(l.v[i], '/') + 1);
@@ -539,13 +541,17 @@ ckpt_sweep(const char *run, struct err *e)
 		return err_sys(e, errno, "%s: cannot open", run);
 	while (rc == 0 && (de = readdir(d)) != NULL) {
 		size_t n = strlen(de->d_name);
+		int link = !strncmp(de->d_name, ".latest.", 8);
 		char *path;
 
-		if (strncmp(de->d_name, ".step-", 6) || n < 10 ||
+		if ((strncmp(de->d_name, ".step-", 6) && !link) || n < 10 ||
 		    strcmp(de->d_name + n - 4, ".tmp"))
 			continue;
 		path = strf("%s/%s", run, de->d_name);
-		rc = remove_dir(path, e);
+		if (!link)
+			rc = remove_dir(path, e);
+		else if (unlink(path) < 0)
+			rc = err_sys(e, errno, "%s: cannot remove", path);
 		free(path);
 	}
 	closedir(d);

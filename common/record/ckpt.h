@@ -66,10 +66,21 @@ int64_t ckpt_step(const char *dir);
 char *ckpt_newest(const char *run, void (*note)(void *, const char *),
 		  void *ctx, struct err *e);
 
-/* Remove all but the newest `keep` checkpoints (0: all stay). */
-int ckpt_prune(const char *run, size_t keep, struct err *e);
+/*
+ * run/latest points to the checkpoint dir of run from now on: done by
+ * ckpt_commit(), and by a resume, for a kill or a broken folder may have left
+ * the link on another one.
+ */
+int ckpt_link(const char *run, const char *dir, struct err *e);
 
-/* Remove folders with temporary names that a killed run left. */
+/*
+ * Remove all but the newest `keep` checkpoints (0: all stay) of those up to
+ * `step`, the one just written.  Later ones were passed over as broken when
+ * the run was resumed: they neither count nor go.
+ */
+int ckpt_prune(const char *run, size_t keep, uint64_t step, struct err *e);
+
+/* Remove what has a temporary name, left by a killed run. */
 int ckpt_sweep(const char *run, struct err *e);
 
 #endif

@@ -101,7 +101,7 @@ value() {
 @test "weights: only real rows of the vocabulary, tied has no lm_head" {
 	head -c 3000 "$W/base/latest/model.safetensors" > "$T/h"
 	grep -aq '"model.embed_tokens.weight":{"dtype":"BF16","shape":\[300,32\]' "$T/h"
-	! grep -aq lm_head "$T/h"
+	run ! grep -aq lm_head "$T/h"
 	train -o "$T/u" --steps 1 --no-tie-embeddings --qk-norm --dtype fp32
 	head -c 4000 "$T/u/latest/model.safetensors" > "$T/h"
 	grep -aq '"lm_head.weight":{"dtype":"F32","shape":\[300,32\]' "$T/h"
@@ -159,7 +159,14 @@ value() {
 	same_run "$W/base" "$T/again"
 	"$BIN/lm-train" --config "$W/base/config.json" --seed 4 --steps 1 -o "$T/b"
 	[ "$(value seed "$T/b/config.json")" = 4 ]
-	! cmp -s <(plain_log "$T/b") <(plain_log "$W/base" | head -1)
+	run ! cmp -s <(plain_log "$T/b") <(plain_log "$W/base" | head -1)
+	# a preset there is not undone by the dimensions in the file
+	"$BIN/lm-train" --config "$W/base/config.json" --preset 1M --layers 1 \
+		--steps 0 -o "$T/p"
+	for k in hidden_size:128 layers:1 kv_heads:2 head_dim:32 \
+		intermediate_size:384; do
+		[ "$(value "${k%:*}" "$T/p/config.json")" = "${k#*:}" ]
+	done
 	echo '{"learning-rate": 1}' > "$T/c.json"
 	refused "$BIN/lm-train" --config "$T/c.json" -o "$T/x"
 	[[ $stderr == *learning-rate* ]]
@@ -172,7 +179,7 @@ value() {
 	same_run "$T/j1" "$T/j2"
 	same_run "$T/j1" "$T/j7"
 	train -o "$T/s" --steps 3 --seed 4
-	! same_run "$T/j1" "$T/s"
+	run ! same_run "$T/j1" "$T/s"
 }
 
 # --- resume -----------------------------------------------------------------
@@ -219,6 +226,26 @@ value() {
 	done
 	refused resume "$T/r"
 	[[ $stderr == *"no valid checkpoint"* ]]
+}
+
+@test "behind a broken newer checkpoint --keep keeps what is written" {
+	cp -r "$W/base" "$T/r"
+	: > "$T/r/step-00000008/model.safetensors"
+	resume "$T/r" --keep 1 --stop-after 2
+	[ "$(readlink "$T/r/latest")" = step-00000006 ]
+	[ -s "$T/r/latest/manifest.json" ]
+	[ ! -e "$T/r/step-00000004" ]
+	resume "$T/r" --keep 0
+	same_run "$W/base" "$T/r"
+}
+
+@test "a resume sets latest right" {
+	cp -r "$W/base" "$T/r"
+	ln -sfn step-00000004 "$T/r/latest"
+	ln -s step-00000008 "$T/r/.latest.77.tmp"
+	resume "$T/r"
+	[ "$(readlink "$T/r/latest")" = step-00000008 ]
+	[ -z "$(find "$T/r" -name '*.tmp')" ]
 }
 
 @test "a checkpoint with exchanged weights is refused" {

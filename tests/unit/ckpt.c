@@ -175,14 +175,22 @@ prune_and_sweep(void **state)
 
 	for (i = 1; i < 6; i++)
 		save(run, i * 1000, "text");
-	assert_int_equal(ckpt_prune(run, 0, &e), 0);
+	assert_int_equal(ckpt_prune(run, 0, 5000, &e), 0);
 	assert_int_equal(count_entries(run), 6);
-	assert_int_equal(ckpt_prune(run, 2, &e), 0);
+	assert_int_equal(ckpt_prune(run, 2, 5000, &e), 0);
 	assert_int_equal(count_entries(run), 3);
 	newest_is(run, "step-00005000");
+	/* a later one that a resume passed over does not count */
+	save(run, 4500, "text");
+	assert_int_equal(ckpt_prune(run, 1, 4500, &e), 0);
+	newest_is(run, "step-00005000");
+	assert_int_equal(count_entries(run), 3);
+	assert_int_equal(access(test_path(run, "step-00004500"), F_OK), 0);
 	assert_int_equal(mkdir(test_path(run, ".step-00000009.1.tmp"), 0777),
 			 0);
 	test_write(test_path(run, ".step-00000009.1.tmp/a"), "x", 1);
+	assert_int_equal(symlink("step-00000009",
+				 test_path(run, ".latest.1.tmp")), 0);
 	newest_is(run, "step-00005000");
 	assert_int_equal(ckpt_sweep(run, &e), 0);
 	assert_int_equal(count_entries(run), 3);
