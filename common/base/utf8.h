@@ -1,5 +1,5 @@
 /*
- * utf8.h - one step through bytes that may be UTF-8
+ * utf8.h - bytes that may be UTF-8
  *
  * Well-formed is what Unicode's table 3-7 says: no overlong forms, no
  * surrogates, nothing past U+10FFFF.
@@ -41,6 +41,20 @@ utf8_step(const char *s, size_t n)
 		hi = 0xbf;
 	}
 	return len;
+}
+
+/* Nonzero when all of p[0..n) is well-formed. */
+static inline int
+utf8_valid(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		int len = utf8_step(p + i, n - i);
+
+		if (len < 0)
+			return 0;
+		i += (size_t)len;
+	}
+	return 1;
 }
 
 /* Write code point c (no surrogate) to p[0..4); returns its length. */

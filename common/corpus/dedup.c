@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/pipeline.h"
 #include "base/progress.h"
+#include "base/utf8.h"
 #include "corpus/dedup_int.h"
 #include "corpus/unicode.h"
 
@@ -109,7 +110,7 @@ fold_text(struct worker *w, struct span text, struct buf *out)
 		if (space)
 			buf_putc(out, ' ');
 		space = 0;
-		out->n += uc_put(buf_reserve(out, 4), words_lower(c));
+		out->n += utf8_put(buf_reserve(out, 4), words_lower(c));
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 enum {
 	S_BASE = 0xac00, L_BASE = 0x1100, V_BASE = 0x1161, T_BASE = 0x11a7,
@@ -50,67 +51,6 @@ uc_cat_set(const char *name, size_t n)
 		if (memcmp(cat_names[i], name, n) == 0)
 			set |= UINT32_C(1) << i;
 	return set;
-}
-
-size_t
-uc_put(char *p, uint32_t c)
-{
-	if (c < 0x80) {
-		p[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		p[0] = (char)(0xc0 | c >> 6);
-		p[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		p[0] = (char)(0xe0 | c >> 12);
-		p[1] = (char)(0x80 | (c >> 6 & 63));
-		p[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	p[0] = (char)(0xf0 | c >> 18);
-	p[1] = (char)(0x80 | (c >> 12 & 63));
-	p[2] = (char)(0x80 | (c >> 6 & 63));
-	p[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
-int
-uc_valid(const char *text, size_t n)
-{
-	const unsigned char *p = (const unsigned char *)text;
-	size_t i = 0;
-
-	while (i < n) {
-		unsigned c = p[i], k, lo = 0x80, hi = 0xbf;
-
-		if (c < 0x80) {
-			i++;
-			continue;
-		}
-		if (c < 0xc2 || c > 0xf4)
-			return 0;
-		k = c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-		if (n - i <= k)
-			return 0;
-		if (c == 0xe0)
-			lo = 0xa0;
-		else if (c == 0xed)
-			hi = 0x9f;
-		else if (c == 0xf0)
-			lo = 0x90;
-		else if (c == 0xf4)
-			hi = 0x8f;
-		if (p[i + 1] < lo || p[i + 1] > hi)
-			return 0;
-		for (unsigned j = 2; j <= k; j++)
-			if ((p[i + j] & 0xc0) != 0x80)
-				return 0;
-		i += k + 1;
-	}
-	return 1;
 }
 
 static unsigned
@@ -269,7 +209,7 @@ flush(struct run *r, struct buf *out)
 	reorder(r);
 	compose(r);
 	for (size_t i = 0; i < r->n; i++)
-		n += uc_put(p + n, r->v[i]);
+		n += utf8_put(p + n, r->v[i]);
 	out->n += n;
 	r->n = 0;
 }

@@ -97,12 +97,6 @@ uc_next(const char *text, size_t n, unsigned *len)
 		(p[3] & 63u)) % 0x110000;
 }
 
-/* Write c as UTF-8 (at most 4 bytes); returns how many. */
-size_t uc_put(char *p, uint32_t c);
-
-/* Nonzero when text[0..n) is valid UTF-8. */
-int uc_valid(const char *text, size_t n);
-
 /*
  * General category names that a \p{...} may hold: "L", "Lu", "N", ...
  * Returns a bit set over enum uc_cat (UC_SPACE_CC goes with Cc), 0: unknown.

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "corpus/unicode.h"
 #include "corpus/words_priv.h"
 
@@ -185,9 +186,9 @@ slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 	s->end = (uint32_t)to;
 	if (class & UC_UPPER || cat == UC_NL)
 		low = words_lower(c);
-	s->out->n += uc_put(buf_reserve(s->out, 8), low);
+	s->out->n += utf8_put(buf_reserve(s->out, 8), low);
 	if (c == CAPITAL_I_DOT)
-		s->out->n += uc_put(s->out->p + s->out->n, DOT_ABOVE);
+		s->out->n += utf8_put(s->out->p + s->out->n, DOT_ABOVE);
 	s->sigma = c == CAPITAL_SIGMA;
 	if (!s->sigma && class & UC_LETTER)
 		s->letter = 1;

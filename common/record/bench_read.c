@@ -11,7 +11,7 @@
 
 #include "base/input.h"
 #include "base/mem.h"
-#include "corpus/unicode.h"
+#include "base/utf8.h"
 #include "record/bench_int.h"
 
 enum { MEMBERS = 1024 };
@@ -224,7 +224,7 @@ bench_read_text(struct bench_reading *r, const char *p, size_t n)
 		s = (struct span){p, (size_t)(lf - p)};
 		if (is_blank(s.p, s.n))
 			continue;
-		if (!uc_valid(s.p, s.n))
+		if (!utf8_valid(s.p, s.n))
 			return fail(r, line, "invalid UTF-8");
 		buf_reset(&r->text);
 		buf_put(&r->text, s.p, s.n);

@@ -4,6 +4,7 @@
 
 #include "base/input.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "corpus/unicode.h"
 
 static uint32_t
@@ -97,16 +98,16 @@ test_utf8(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < TEST_COUNT(bad); i++)
-		assert_false(uc_valid(bad[i], strlen(bad[i])));
+		assert_false(utf8_valid(bad[i], strlen(bad[i])));
 	for (uint32_t c = 0; c < 0x110000; c++) {
-		size_t n = uc_put(p, c);
+		size_t n = utf8_put(p, c);
 		unsigned len;
 
 		if (c >= 0xd800 && c <= 0xdfff) {
-			assert_false(uc_valid(p, n));
+			assert_false(utf8_valid(p, n));
 			continue;
 		}
-		assert_true(uc_valid(p, n));
+		assert_true(utf8_valid(p, n));
 		assert_int_equal(uc_next(p, n, &len), c);
 		assert_int_equal(len, n);
 	}
@@ -164,7 +165,7 @@ field(const char *s, struct buf *b)
 		char *end;
 		char *p = buf_reserve(b, 4);
 
-		b->n += uc_put(p, (uint32_t)strtoul(s, &end, 16));
+		b->n += utf8_put(p, (uint32_t)strtoul(s, &end, 16));
 		s = end + (*end == ' ');
 	}
 	return s + 1;

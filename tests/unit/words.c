@@ -6,6 +6,7 @@
 
 #include "base/input.h"
 #include "base/rng.h"
+#include "base/utf8.h"
 #include "corpus/unicode.h"
 #include "corpus/words.h"
 
@@ -37,7 +38,7 @@ naive(struct span text, struct buf *out)
 		if (sigma)
 			letter = 1;
 		low = words_lower(c);
-		out->n += uc_put(buf_reserve(out, 4), low);
+		out->n += utf8_put(buf_reserve(out, 4), low);
 		if (c == 0x130)
 			buf_puts(out, "\xcc\x87");
 		sigma = c == 0x3a3;
