@@ -270,6 +270,11 @@ run(struct options *o, struct err *e)
 		return -1;
 	if (!(s = open_shards(o, v, e)))
 		return -1;
+	if (v && !o->check && shards_info(s)->fingerprint &&
+	    shards_info(s)->fingerprint != v->fingerprint &&
+	    !args_common.quiet)
+		warn("%s: not the tokenizer that the shards were packed with: "
+		     "the text may be wrong", o->tokenizer);
 	T = o->seq_len ? (uint32_t)o->seq_len : shards_info(s)->seq_len;
 	if (T == 0 && !o->check && !o->doc)
 		err_set(e, "the shards name no window length: --seq-len must");

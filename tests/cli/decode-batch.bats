@@ -348,6 +348,10 @@ packed() {
 	run decode-batch --tokenizer other.json --check t
 	[ "$status" -eq 1 ]
 	[[ "$output" == *"tokenizer	"* ]]
+	decode-batch --tokenizer other.json t > got 2> err
+	grep -q 'warning: other.json: not the tokenizer' err
+	decode-batch --tokenizer tokenizer.json t > got 2> err
+	[ -s got ] && [ ! -s err ]
 	printf '\001\000\002\000\377\377\001\000' > raw.bin
 	run decode-batch --tokenizer tokenizer.json --shard-format nanogpt \
 		--seq-len 2 --check raw.bin
