@@ -433,8 +433,12 @@ megatron_index(struct part *p, const struct shard_map *m,
 				       (unsigned long long)to,
 				       (unsigned long long)seqs);
 		for (; i < to; i++) {
-			if (get64(ptr + i * 8) != at * p->width ||
-			    (int32_t)get32(len + i * 4) < 0)
+			if ((int32_t)get32(len + i * 4) < 0)
+				return err_set(e, "%s: sequence %llu has %d "
+					       "tokens", x->name,
+					       (unsigned long long)i,
+					       (int)get32(len + i * 4));
+			if (get64(ptr + i * 8) != at * p->width)
 				return err_set(e, "%s: sequence %llu is at "
 					       "byte %llu, expected %llu",
 					       x->name, (unsigned long long)i,

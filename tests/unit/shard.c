@@ -663,6 +663,10 @@ other_formats_faults(void **state)
 	spill(path("lay/00000.idx"), p, n);
 	must_fail(path("lay"), SHARD_MEGATRON, "sequence 1 is at byte 5");
 	p[50]--;
+	p[37] ^= 0x80;			/* a length */
+	spill(path("lay/00000.idx"), p, n);
+	must_fail(path("lay"), SHARD_MEGATRON, "sequence 0 has -");
+	p[37] ^= 0x80;
 	spill(path("lay/00000.idx"), p, n - 1);
 	must_fail(path("lay"), SHARD_MEGATRON, "too few");
 	free(p);
