@@ -91,21 +91,12 @@ err_run_hooks(void)
 }
 
 void
-err_end(void)
-{
-	/* A second thread in trouble waits for the first to end us. */
-	while (atomic_flag_test_and_set(&dying))
-		pause();
-	err_run_hooks();
-	_exit(EXIT_TROUBLE);
-}
-
-void
 die(const char *fmt, ...)
 {
 	char msg[1900];
 	va_list ap;
 
+	/* A second thread in trouble waits for the first to end us. */
 	while (atomic_flag_test_and_set(&dying))
 		pause();
 	va_start(ap, fmt);

@@ -57,9 +57,6 @@ void err_init(void);
  */
 void err_at_exit(void (*fn)(void));
 
-/* End with status 2, the message having been printed already. */
-void err_end(void) __attribute__((noreturn));
-
 /*
  * Run those functions and end the process by signal sig, as its default
  * action would.  Async-signal-safe: a program with handlers of its own for

@@ -298,6 +298,14 @@ chunk_cut(struct input *in, struct chunk *c, size_t from)
 	return 1;
 }
 
+static const char *
+input_name(const struct input *in)
+{
+	size_t i = in->cur < in->npaths ? in->cur : in->npaths - 1;
+
+	return source_label(in->paths[i]);
+}
+
 /* Whole lines of the current file into c; c->n is 0 at its end. */
 static int
 input_block(struct input *in, struct chunk *c, size_t want, struct err *e)
@@ -351,32 +359,6 @@ input_chunk(struct input *in, struct chunk *c, size_t want, struct err *e)
 		return 1;
 	}
 	return have;
-}
-
-ptrdiff_t
-input_read(struct input *in, void *p, size_t n, struct err *e)
-{
-	int have = input_have(in, e);
-
-	return have <= 0 ? have : source_read(in->src, p, n, e);
-}
-
-int
-input_next(struct input *in, struct err *e)
-{
-	if (in->src)
-		input_done_with(in);
-	else if (in->cur < in->npaths)
-		in->cur++;
-	return input_have(in, e);
-}
-
-const char *
-input_name(const struct input *in)
-{
-	size_t i = in->cur < in->npaths ? in->cur : in->npaths - 1;
-
-	return source_label(in->paths[i]);
 }
 
 uint64_t

@@ -60,23 +60,16 @@ void input_keep(struct input *in);
 int input_rewind(struct input *in, struct err *e);
 
 /*
- * Plain bytes for binary streams (shards): reads up to n bytes of the
- * current file; 0 at its end, where input_next() moves on (1: there is a
- * next file, 0: no).  bzip2, xz and UTF-16 are not looked for: their magic
- * may be data.  Do not mix with input_chunk().
- */
-ptrdiff_t input_read(struct input *in, void *p, size_t n, struct err *e);
-int input_next(struct input *in, struct err *e);
-const char *input_name(const struct input *in);
-
-/*
  * For progress: bytes of file consumed (any thread may ask), and their total
  * (0: unknown, a pipe).
  */
 uint64_t input_done(const struct input *in);
 uint64_t input_total(const struct input *in);
 
-/* A whole small file (plain, zstd or gzip) with padding; free p with free(). */
+/*
+ * A whole small file (plain, zstd or gzip) with padding; free p with free().
+ * bzip2, xz and UTF-16 are not looked for: their magic may be data.
+ */
 int input_slurp(const char *path, char **p, size_t *n, struct err *e);
 
 #endif

@@ -52,7 +52,6 @@ const struct json *json_get(const struct json *j, const char *path);
 
 /* Typed members with a default when absent; a wrong type is an error. */
 int json_get_int(const struct json *j, const char *k, int64_t *v, struct err *e);
-int json_get_real(const struct json *j, const char *k, double *v, struct err *e);
 int json_get_bool(const struct json *j, const char *k, int *v, struct err *e);
 int json_get_str(const struct json *j, const char *k, struct span *v,
 		 struct err *e);

@@ -123,19 +123,6 @@ json_get_int(const struct json *j, const char *k, int64_t *v, struct err *e)
 }
 
 int
-json_get_real(const struct json *j, const char *k, double *v, struct err *e)
-{
-	const struct json *m = json_get(j, k);
-
-	if (!m)
-		return 0;
-	if (m->type != JSON_NUMBER)
-		return err_set(e, "%s: not a number", k);
-	*v = m->num;
-	return 0;
-}
-
-int
 json_get_bool(const struct json *j, const char *k, int *v, struct err *e)
 {
 	const struct json *m = json_get(j, k);

@@ -40,7 +40,6 @@ struct output {
 	struct temp *temp;	/* goes with target */
 	char *buf;
 	size_t n;		/* bytes waiting in buf */
-	uint64_t bytes;
 	ZSTD_CCtx *zstd;
 };
 
@@ -281,7 +280,6 @@ output_compress(struct output *o, const void *p, size_t n,
 int
 output_write(struct output *o, const void *p, size_t n, struct err *e)
 {
-	o->bytes += n;
 	if (o->zstd)
 		return n ? output_compress(o, p, n, ZSTD_e_continue, e) : 0;
 	if (n > OUT_SIZE - o->n && output_empty_buf(o, e) < 0)
@@ -419,10 +417,4 @@ output_commit_all(struct output **o, size_t n, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		output_abort(o[i]);
 	return bad;
-}
-
-uint64_t
-output_bytes(const struct output *o)
-{
-	return o->bytes;
 }

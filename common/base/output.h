@@ -42,9 +42,6 @@ int output_commit(struct output *o, struct err *e);
 int output_commit_all(struct output **o, size_t n, struct err *e);
 void output_abort(struct output *o);		/* NULL is fine */
 
-/* Bytes handed to output_write so far. */
-uint64_t output_bytes(const struct output *o);
-
 /* Flush what is buffered for stdout, so that a reader of a pipe sees it. */
 int output_flush(struct output *o, struct err *e);
 

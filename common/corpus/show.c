@@ -7,28 +7,7 @@
  */
 #include "corpus/show.h"
 
-size_t
-show_utf8(const char *p, size_t n)
-{
-	const unsigned char *s = (const unsigned char *)p;
-	size_t k, i;
-
-	if (n == 0)
-		return 0;
-	if (s[0] < 0x80)
-		return 1;
-	k = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 :
-	    s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-	if (k == 0 || k > n)
-		return 0;
-	for (i = 1; i < k; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return k;
-}
+#include "base/utf8.h"
 
 size_t
 show_columns(const char *p, size_t n)
@@ -79,9 +58,11 @@ put_run(const struct vocab *v, const char *p, size_t n, int line,
 	size_t i, k;
 
 	for (i = 0; i < n; i += k) {
-		k = show_utf8(p + i, n - i);
-		if (k == 0) {
-			put_bytes(p + i, k = 1, out);
+		int len = utf8_step(p + i, n - i);
+
+		k = len > 0 ? (size_t)len : 1;
+		if (len < 0) {
+			put_bytes(p + i, 1, out);
 		} else if (line && strchr("\n\t\\", p[i]) && p[i]) {
 			buf_putc(out, '\\');
 			buf_putc(out, p[i] == '\n' ? 'n' :

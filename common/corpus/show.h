@@ -21,9 +21,6 @@ void show_text(const struct vocab *v, const uint32_t *ids, size_t n,
 /* One token on one line of a table: \n \t \\ too, and its bytes by itself. */
 void show_token(const struct vocab *v, uint32_t id, struct buf *out);
 
-/* The length of the UTF-8 character at p, or 0 when none is there. */
-size_t show_utf8(const char *p, size_t n);
-
 /* How many columns n bytes of valid UTF-8 take, a character a column. */
 size_t show_columns(const char *p, size_t n);
 

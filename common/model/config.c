@@ -69,8 +69,9 @@ config_params(const struct model_config *c)
 		c->layers * (layer_matrices(c) + norms);
 }
 
-int64_t
-config_matmul_params(const struct model_config *c)
+/* Numbers in a matrix that multiplies activations (head included). */
+static int64_t
+matmul_params(const struct model_config *c)
 {
 	return c->vocab * c->hidden + c->layers * layer_matrices(c);
 }
@@ -78,7 +79,7 @@ config_matmul_params(const struct model_config *c)
 double
 config_flops_per_token(const struct model_config *c, int64_t seq_len)
 {
-	return 6.0 * (double)config_matmul_params(c) +
+	return 6.0 * (double)matmul_params(c) +
 		6.0 * (double)c->layers * (double)c->heads *
 		(double)c->head_dim * (double)seq_len;
 }

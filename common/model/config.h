@@ -53,9 +53,6 @@ int64_t config_vocab_padded(const struct model_config *c);
 /* Numbers to learn (a tied matrix once, padding not counted). */
 int64_t config_params(const struct model_config *c);
 
-/* Of them, those in a matrix that multiplies activations (head included). */
-int64_t config_matmul_params(const struct model_config *c);
-
 /*
  * Operations of a forward and a backward pass, a token: 6 a matrix weight,
  * and 6 L H D T for attention (half of T x T is causal).

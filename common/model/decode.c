@@ -79,16 +79,6 @@ carve_all(struct decoder *d, const struct model_config *c, size_t s,
 	return v.at;
 }
 
-int64_t
-decoder_bytes(const struct model_config *c, enum kdtype dt, int64_t slots,
-	      int64_t positions, int64_t max_rows)
-{
-	struct decoder d = {.slots = slots, .positions = positions,
-		.max_rows = max_rows};
-
-	return (int64_t)carve_all(&d, c, kdtype_size(dt), NULL);
-}
-
 struct decoder *
 decoder_new(struct llama *m, int64_t slots, int64_t positions,
 	    int64_t max_rows)

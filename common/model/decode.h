@@ -20,10 +20,6 @@ struct decoder *decoder_new(struct llama *m, int64_t slots, int64_t positions,
 			    int64_t max_rows);
 void decoder_free(struct decoder *d);		/* NULL is fine */
 
-/* Device memory of a decoder of these sizes (without the model). */
-int64_t decoder_bytes(const struct model_config *c, enum kdtype dt,
-		      int64_t slots, int64_t positions, int64_t max_rows);
-
 /*
  * Run n rows, 1..max_rows: tok (0..V-1), slot, pos are host arrays, copied
  * before the call returns.  No (slot, pos) twice in a call.  The final hidden

@@ -25,7 +25,8 @@ flat_of(const struct optim *o, int which)
 	return which == 0 ? o->master : which == 1 ? o->m1 : o->m2;
 }
 
-uint64_t
+/* Bytes that state_save() will write, about. */
+static uint64_t
 state_bytes(const struct state_src *s)
 {
 	uint64_t n = (uint64_t)config_params(&s->m->c);

@@ -44,9 +44,6 @@ struct state_src {
 	struct span history;	/* members of a JSON array: one a start */
 };
 
-/* Bytes that state_save() will write, about. */
-uint64_t state_bytes(const struct state_src *s);
-
 /* Write run/step-N as ckpt.h describes. */
 int state_save(const char *run, const struct state_src *s, struct err *e);
 

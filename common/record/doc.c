@@ -552,21 +552,6 @@ doc_stats_dropped(struct doc_stats *s, const struct doc *d)
 }
 
 void
-doc_stats_add(struct doc_stats *to, const struct doc_stats *from)
-{
-	to->docs_in += from->docs_in;
-	to->docs_kept += from->docs_kept;
-	to->docs_dropped += from->docs_dropped;
-	to->docs_bad += from->docs_bad;
-	to->bytes_in += from->bytes_in;
-	to->bytes_kept += from->bytes_kept;
-	to->digest_in += from->digest_in;
-	to->digest_kept += from->digest_kept;
-	to->surrogates += from->surrogates;
-	to->empty += from->empty;
-}
-
-void
 doc_stats_json(const struct doc_stats *s, struct buf *b)
 {
 	buf_printf(b, "\"docs_in\":%llu,\"docs_kept\":%llu,"

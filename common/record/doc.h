@@ -107,7 +107,7 @@ void doc_batch_free(struct doc_batch *b);
 /* id of a document: its id, or FILE:LINE built in tmp. */
 struct span doc_id(const struct doc *d, struct buf *tmp);
 
-/* The books; one struct a program, or one a thread and doc_stats_add(). */
+/* The books: one struct a program, one thread. */
 struct doc_stats {
 	uint64_t docs_in, docs_kept, docs_dropped, docs_bad;
 	uint64_t bytes_in, bytes_kept, digest_in, digest_kept;
@@ -119,7 +119,6 @@ uint64_t doc_digest(struct span text);		/* XXH3-64 */
 void doc_stats_in(struct doc_stats *s, const struct doc *d);
 void doc_stats_kept(struct doc_stats *s, const struct doc *d);
 void doc_stats_dropped(struct doc_stats *s, const struct doc *d);
-void doc_stats_add(struct doc_stats *to, const struct doc_stats *from);
 /* The members of --stats without braces, for programs that add their own. */
 void doc_stats_json(const struct doc_stats *s, struct buf *b);
 

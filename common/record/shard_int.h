@@ -168,7 +168,6 @@ struct tok_writer;
 struct tok_writer *tok_writer_new(const struct shard_info *info);
 void tok_writer_free(struct tok_writer *w);
 int tok_begin(struct tok_writer *w, struct output *o, struct err *e);
-uint64_t tok_tokens(const struct tok_writer *w);	/* of this segment */
 int tok_doc(struct tok_writer *w, struct span id, const uint32_t *ids,
 	    size_t n, struct err *e);
 int tok_window(struct tok_writer *w, const uint32_t *ids, size_t real,

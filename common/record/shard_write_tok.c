@@ -90,12 +90,6 @@ tok_begin(struct tok_writer *w, struct output *o, struct err *e)
 	return output_write(o, h, sizeof(*h), e);
 }
 
-uint64_t
-tok_tokens(const struct tok_writer *w)
-{
-	return w->tail.tokens;
-}
-
 static int
 flush_block(struct tok_writer *w, struct err *e)
 {

@@ -123,7 +123,4 @@ size_t gemm_packed_size(struct cpu *c, const struct gemm_shape *s);
 void gemm_pack(struct cpu *c, const struct gemm *g, int thread,
 	       const void *b, void *packed);
 
-/* "brg:avx512_core_bf16": how oneDNN computes this plan. */
-const char *gemm_impl(const struct gemm *g);
-
 #endif

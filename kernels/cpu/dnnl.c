@@ -555,12 +555,3 @@ gemm_pack_plan(struct cpu *c, const struct gemm_shape *s)
 
 	return gemm_plan(c, &p);
 }
-
-const char *
-gemm_impl(const struct gemm *g)
-{
-	const char *s = "?";
-
-	(void)dnnl_primitive_desc_query(g->pd, dnnl_query_impl_info_str, 0, &s);
-	return s;
-}

@@ -85,7 +85,6 @@ appears_at_commit(void **state)
 	o = start(path, "two");
 	assert_int_equal(output_flush(o, &e), 0);
 	must_hold(path, "one");
-	assert_int_equal(output_bytes(o), 3);
 	assert_int_equal(output_commit(o, &e), 0);
 	must_hold(path, "two");
 	assert_int_equal(stat(path, &st), 0);
@@ -175,14 +174,14 @@ zstd_reads_back(void **state)
 	struct err e = {0};
 	struct output *o = start(path, "");
 	char line[100], *p;
-	size_t n, got;
+	size_t n = 0, k, got;
 
 	(void)state;
 	for (int i = 0; i < 100000; i++) {
-		n = (size_t)snprintf(line, sizeof line, "line %d\n", 7 * i);
-		assert_int_equal(output_write(o, line, n, &e), 0);
+		k = (size_t)snprintf(line, sizeof line, "line %d\n", 7 * i);
+		assert_int_equal(output_write(o, line, k, &e), 0);
+		n += k;
 	}
-	n = output_bytes(o);
 	assert_int_equal(output_commit(o, &e), 0);
 	free(test_read(path, &got));
 	assert_true(got > 100 && got < n / 2);
