@@ -24,7 +24,7 @@ struct options {
 static void
 default_methods(struct dedup_opts *o)
 {
-	if (o->exact || o->near || o->repeats)
+	if (o->exact || o->near || o->spans || o->repeats)
 		return;
 	o->exact = o->near = o->repeats = 1;
 }
@@ -103,10 +103,10 @@ main(int argc, char **argv)
 	struct options o = {.d = {
 		.mh = {.ngram = 5, .bands = 14, .rows = 8, .seed = 1},
 		.threshold = 0.8, .edit_sim = -1, .verify = 1,
-		.mem = (int64_t)2 << 30,
+		.mem = (int64_t)2 << 30, .span_bytes = 100, .min_left = 20,
 	}};
 	struct dedup_opts *d = &o.d;
-	struct arg table[48] = {
+	struct arg table[32 + FILTER_ARGS] = {
 		{"exact", 0, ARG_FLAG, &d->exact, NULL,
 		 "drop texts that are equal byte for byte", 0, 0, NULL, NULL},
 		{"normalize", 0, ARG_FLAG, &d->normalize, NULL,
@@ -140,6 +140,15 @@ main(int argc, char **argv)
 		{"against", 0, ARG_STRS, &d->against, "FILE",
 		 "documents that come first and are not printed", 0, 0, NULL,
 		 NULL},
+		{"spans", 0, ARG_FLAG, &d->spans, NULL,
+		 "cut passages that stand before", 0, 0, NULL, NULL},
+		{"span-bytes", 0, ARG_INT, &d->span_bytes, "N",
+		 "spans: shortest passage, bytes", 1, 1 << 30, NULL, NULL},
+		{"min-left", 0, ARG_INT, &d->min_left, "N",
+		 "spans: drop a text with fewer bytes left", 0, 1e15, NULL,
+		 NULL},
+		{"all", 0, ARG_FLAG, &d->all, NULL,
+		 "spans: cut the first copy too", 0, 0, NULL, NULL},
 		{"repeats", 0, ARG_FLAG, &d->repeats, NULL,
 		 "drop texts that loop", 0, 0, NULL, NULL},
 		{"run-count", 0, ARG_INT, &d->rep.run_count, "N",
@@ -179,7 +188,7 @@ main(int argc, char **argv)
 	};
 	struct args a = {"dedup", "[options] [FILE...]",
 			 "leave out documents that stand in the input before",
-			 table, 28};
+			 table, 32};
 	struct err e = {0};
 	int first, status;
 

@@ -78,6 +78,8 @@ item_room(struct item *x, size_t bands)
 		x->flag = xrealloc(x->flag, x->cap);
 		x->exact = xreallocarray(x->exact, x->cap, sizeof(*x->exact));
 		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
+		x->text_end = xreallocarray(x->text_end, x->cap,
+					    sizeof(*x->text_end));
 	}
 	if (x->nkeys + bands > x->keys_cap) {
 		x->keys_cap = 2 * x->keys_cap + bands;
@@ -199,6 +201,9 @@ scan_doc(void *ctx, const struct doc *doc)
 						     s->w->fold.n);
 		}
 	}
+	if (o->spans && !doc->bad)
+		buf_put(&x->text, doc->text.p, doc->text.n);
+	x->text_end[x->n] = x->text.n;
 	x->flag[x->n++] = flag;
 }
 
@@ -263,7 +268,8 @@ scan_write(void *ctx, void *batch, struct err *e)
 	const struct doc_batch *b = batch;
 	const struct item *x = b->user;
 	const uint64_t *key = x->keys;
-	size_t i, k;
+	size_t i, k, end = 0;
+	struct span text;
 
 	if (grow(d, b->n, e))
 		return -1;
@@ -272,6 +278,10 @@ scan_write(void *ctx, void *batch, struct err *e)
 		d->len[d->n] = (uint32_t)b->v[i].text.n;
 		d->flag[d->n] = x->flag[i];
 		d->surrogates += b->v[i].surrogates;
+		text = (struct span){x->text.p + end, x->text_end[i] - end};
+		end = x->text_end[i];
+		if (o->spans && spans_add(d->spans, text, e))
+			return -1;
 		if (x->flag[i] & DOC_BAD)
 			continue;
 		if (o->exact &&
@@ -383,6 +393,7 @@ dedup_open(const struct dedup_opts *o, const char *const *files, size_t n,
 	d->mh = minhash_new(&o->mh);
 	d->exact = keysort_new((size_t)o->mem / 8);
 	d->bands = keysort_new((size_t)o->mem / 2);
+	d->spans = o->spans ? spans_new((size_t)o->span_bytes) : NULL;
 	d->sets = spool_new((size_t)o->mem / 4);
 	d->texts = spool_new((size_t)o->mem / 16);
 	d->names = spool_new((size_t)o->mem / 16);
@@ -434,6 +445,9 @@ dedup_close(struct dedup *d)
 	spool_free(d->sets);
 	spool_free(d->texts);
 	spool_free(d->names);
+	spans_free(d->spans);
+	free(d->span);
+	free(d->source);
 	free(d->digest);
 	free(d->len);
 	free(d->flag);
@@ -461,8 +475,11 @@ run(struct dedup *d, struct err *e)
 	int status;
 
 	if ((d->o->apply && dedup_load_pairs(d, e)) ||
-	    dedup_scan(d, e) || dedup_members(d, e) || dedup_look(d, e) ||
-	    dedup_join(d, e) || dedup_write(d, e))
+	    dedup_scan(d, e))
+		return -1;
+	dedup_find_spans(d);
+	if (dedup_members(d, e) || dedup_look(d, e) || dedup_join(d, e) ||
+	    dedup_write(d, e))
 		return -1;
 	filter_stats(d->filter)->surrogates += d->surrogates;
 	dedup_stats(d, &extra);

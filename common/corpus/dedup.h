@@ -26,13 +26,15 @@
 
 struct dedup_opts {
 	struct filter_opts filter;
-	int exact, near, repeats;	/* which methods */
+	int exact, near, spans, repeats;	/* which methods */
 	int normalize;			/* exact: case, space, NFC/NFD alike */
 	struct minhash_opts mh;
 	double threshold, edit_sim;
 	int verify, has_edit;
 	int drop_all, direct;
 	struct arg_list against;
+	int64_t span_bytes, min_left;
+	int all;			/* spans: cut the first copy too */
 	struct repeat_opts rep;
 	int mark;
 	const char *tokenizer, *split;

@@ -9,6 +9,7 @@
 #include "corpus/cluster.h"
 #include "corpus/dedup.h"
 #include "corpus/keysort.h"
+#include "corpus/spans.h"
 #include "record/vocab.h"
 
 enum { NOT = UINT32_MAX };
@@ -16,7 +17,9 @@ enum { NOT = UINT32_MAX };
 /* What is known of every document; or'ed. */
 enum {
 	DOC_BAD = 1, DOC_WORDS = 2, DOC_RUN = 4, DOC_PHRASE = 8,
-	DOC_MEMBER = 16		/* has the key of another one */
+	DOC_MEMBER = 16,	/* has the key of another one */
+	DOC_SPAN = 32,		/* holds a copy */
+	DOC_SOURCE = 64		/* holds a first copy */
 };
 
 /* A document that may be a duplicate or have one; numbered in input order. */
@@ -54,9 +57,15 @@ struct item {
 	uint64_t *set;		/* look: sets, then word hashes, one by one */
 	size_t nset, set_cap;
 	uint32_t *len;		/* look: 2 a member: of its set, of its words */
-	struct buf text;	/* look: normalized texts */
+	struct buf text;	/* texts: of all, normalized, cut */
 	size_t *text_end;
 	struct item *next;
+};
+
+/* A document that others have copies of. */
+struct source {
+	uint32_t doc;
+	uint64_t name;		/* of the names spool */
 };
 
 /* A pair of the file of --apply, as numbers of names. */
@@ -93,6 +102,11 @@ struct dedup {
 	struct buf row[4];	/* sets and words of the pair at hand */
 	uint64_t *failed;	/* pairs that were not similar, by hash */
 
+	struct spans *spans;	/* until they are found */
+	struct text_span *span;	/* by document and start */
+	struct source *source;	/* by document */
+	size_t nspan, nsource;
+
 	/* --apply */
 	struct set_hash *pair_name;
 	uint32_t *pair_member;
@@ -103,7 +117,7 @@ struct dedup {
 	/* counts */
 	uint64_t surrogates;	/* of the first pass */
 	uint64_t candidates, verified;
-	uint64_t docs_by[5], bytes_by[5];
+	uint64_t docs_by[6], bytes_by[6];
 	uint64_t clusters, largest, no_words;
 	struct buf line;
 	struct top {
@@ -132,6 +146,17 @@ int dedup_join(struct dedup *d, struct err *e);		/* verify candidates */
 int dedup_load_pairs(struct dedup *d, struct err *e);	/* --apply */
 int dedup_in_pairs(const struct dedup *d, struct set_hash h);
 uint32_t dedup_param(const struct minhash_opts *o);	/* of band records */
+
+/* dedup_spans.c */
+void dedup_find_spans(struct dedup *d);
+const struct text_span *dedup_spans_of(const struct dedup *d, uint32_t doc,
+				       size_t *n);
+void dedup_cut(const struct dedup *d, uint32_t doc, struct span text,
+	       struct buf *out);
+int dedup_name_source(struct dedup *d, uint32_t n, const struct doc *doc,
+		      struct err *e);
+int dedup_put_spans(struct dedup *d, uint32_t doc, struct buf *b,
+		    struct err *e);
 
 /* dedup_write.c */
 int dedup_write(struct dedup *d, struct err *e);	/* the pass */

@@ -16,7 +16,7 @@
 #include "base/progress.h"
 #include "corpus/unicode.h"
 
-enum reason { KEPT, EXACT, NEAR, RUN, PHRASE };
+enum reason { KEPT, EXACT, NEAR, SPAN, RUN, PHRASE };
 enum { EXCERPT = 60 };
 
 struct verdict {
@@ -69,6 +69,8 @@ decide(const struct dedup *d, uint32_t doc)
 		if (!v.why && d->o->near)
 			v = near_verdict(d, i);
 	}
+	if (!v.why && flag & DOC_SPAN)
+		v.why = SPAN;
 	if (!v.why && flag & DOC_RUN)
 		v.why = RUN;
 	if (!v.why && flag & DOC_PHRASE)
@@ -97,11 +99,28 @@ find_loop(struct dedup *d, struct worker *w, struct item *x, size_t i,
 	struct repeat r = dedup_repeat(d, w, text);
 
 	x->hash[i] = (struct set_hash){0, 0};
+	x->flag[i] = (uint8_t)r.rule;
 	x->exact[i] = r.times;
 	if (!d->bpe && r.rule) {
 		x->hash[i].a = w->sh.words.v[r.start].start;
 		x->hash[i].b = w->sh.words.v[r.end - 1].end;
 	}
+}
+
+/* What is left of a text, and whether that loops. */
+static void
+cut(struct dedup *d, struct worker *w, struct item *x, size_t i,
+    struct span text)
+{
+	size_t from = x->text.n;
+	struct span left;
+
+	dedup_cut(d, x->first + (uint32_t)i, text, &x->text);
+	x->text_end[i] = x->text.n;
+	left = (struct span){x->text.p + from, x->text.n - from};
+	x->exact[i] = 0;
+	if (d->o->repeats)
+		find_loop(d, w, x, i, left);
 }
 
 static int
@@ -120,22 +139,33 @@ write_work(void *ctx, void *batch, int worker, struct err *e)
 		x->flag = xrealloc(x->flag, x->cap);
 		x->exact = xreallocarray(x->exact, x->cap, sizeof(*x->exact));
 		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
+		x->text_end = xreallocarray(x->text_end, x->cap,
+					    sizeof(*x->text_end));
 	}
 	for (i = 0; i < b->n; i++) {
 		uint32_t doc = x->first + (uint32_t)i;
 		struct verdict v;
 
-		if (doc < d->nref)
+		x->text_end[i] = x->text.n;
+		if (doc < d->nref) {
+			if (reports && d->flag[doc] & DOC_SOURCE)
+				doc_parse_at(w->parser, b, i);
 			continue;
+		}
 		if (d->flag[doc] & DOC_BAD) {
 			doc_parse_at(w->parser, b, i);
 			continue;
 		}
 		v = decide(d, doc);
-		if ((v.why && (reports || v.why >= RUN)) ||
+		if ((v.why && (reports || v.why >= SPAN)) ||
+		    (reports && d->flag[doc] & DOC_SOURCE) ||
 		    (v.member != NOT && is_top(d, v.member)))
 			doc_parse_at(w->parser, b, i);
-		if (v.why >= RUN && !b->v[i].bad)
+		if (b->v[i].bad)
+			continue;
+		if (v.why == SPAN)
+			cut(d, w, x, i, b->v[i].text);
+		else if (v.why >= RUN)
 			find_loop(d, w, x, i, b->v[i].text);
 	}
 	return 0;
@@ -175,10 +205,10 @@ put_loop(const struct item *x, size_t i, enum reason why, struct buf *b)
 
 static int
 report(struct dedup *d, const struct doc *doc, const struct verdict *v,
-       const struct item *x, size_t i, struct err *e)
+       const char *action, const struct item *x, size_t i, struct err *e)
 {
 	static const char *const names[] = {
-		"", "exact", "near", "repeat", "repeat"
+		"", "exact", "near", "span", "repeat", "repeat"
 	};
 	struct buf *b = &d->line, id = {0};
 
@@ -188,11 +218,15 @@ report(struct dedup *d, const struct doc *doc, const struct verdict *v,
 	buf_puts(b, "{\"id\":");
 	json_put_str(b, doc_id(doc, &id));
 	buf_clear(&id);
-	buf_printf(b, ",\"action\":\"%s\",\"reason\":\"%s\"",
-		   v->why >= RUN && d->o->mark ? "mark" : "drop",
+	buf_printf(b, ",\"action\":\"%s\",\"reason\":\"%s\"", action,
 		   names[v->why]);
 	if (v->why >= RUN)
 		put_loop(x, i, v->why, b);
+	else if (v->why == SPAN && dedup_put_spans(d, x->first + (uint32_t)i,
+						   b, e))
+		return -1;
+	else if (v->why == SPAN)
+		;
 	else if (put_duplicate(d, v, b, e))
 		return -1;
 	buf_putc(b, '}');
@@ -223,11 +257,43 @@ excerpt(struct dedup *d, const struct doc *doc, uint32_t member)
 }
 
 static int
+mark(struct dedup *d, const struct doc *doc, enum reason why, struct err *e)
+{
+	return filter_mark(d->filter, doc, "repeats",
+			   span_str(why == RUN ? "\"run\"" : "\"phrase\""), e);
+}
+
+/* A document with copies: too little is left, what is left loops, or cut. */
+static int
+write_cut(struct dedup *d, const struct doc *doc, struct verdict v,
+	  const struct item *x, size_t i, struct err *e)
+{
+	size_t from = i ? x->text_end[i - 1] : 0;
+	struct span left = {x->text.p + from, x->text_end[i] - from};
+	int drop = left.n < (size_t)d->o->min_left;
+
+	d->docs_by[SPAN]++;
+	d->bytes_by[SPAN] += doc->text.n - left.n;
+	if (report(d, doc, &v, drop ? "drop" : "cut", x, i, e))
+		return -1;
+	if (drop)
+		return filter_drop(d->filter, doc, e);
+	if (!d->o->mark && x->exact[i]) {
+		v.why = x->flag[i] == REPEAT_RUN ? RUN : PHRASE;
+		d->docs_by[v.why]++;
+		d->bytes_by[v.why] += left.n;
+		return report(d, doc, &v, "drop", x, i, e) ||
+		       filter_drop(d->filter, doc, e) ? -1 : 0;
+	}
+	return filter_cut(d->filter, doc, left, e);
+}
+
+static int
 write_doc(struct dedup *d, struct doc *doc, uint32_t n, const struct item *x,
 	  size_t i, struct err *e)
 {
 	struct verdict v;
-	const char *rule;
+	int only_mark;
 
 	if (d->flag[n] & DOC_BAD)
 		return filter_keep(d->filter, doc, e);
@@ -239,16 +305,15 @@ write_doc(struct dedup *d, struct doc *doc, uint32_t n, const struct item *x,
 	doc->surrogates = 0;
 	if (!v.why)
 		return filter_keep(d->filter, doc, e);
-	if (report(d, doc, &v, x, i, e))
+	if (v.why == SPAN)
+		return write_cut(d, doc, v, x, i, e);
+	only_mark = v.why >= RUN && d->o->mark;
+	if (report(d, doc, &v, only_mark ? "mark" : "drop", x, i, e))
 		return -1;
 	d->docs_by[v.why]++;
 	d->bytes_by[v.why] += d->len[n];
-	if (v.why >= RUN && d->o->mark) {
-		rule = v.why == RUN ? "\"run\"" : "\"phrase\"";
-		return filter_mark(d->filter, doc, "repeats", span_str(rule),
-				   e);
-	}
-	return filter_drop(d->filter, doc, e);
+	return only_mark ? mark(d, doc, v.why, e) :
+		filter_drop(d->filter, doc, e);
 }
 
 static int
@@ -262,6 +327,9 @@ write_write(void *ctx, void *batch, struct err *e)
 	for (i = 0; i < b->n; i++) {
 		uint32_t n = x->first + (uint32_t)i;
 
+		if (d->flag[n] & DOC_SOURCE && filter_reports(d->filter) &&
+		    dedup_name_source(d, n, &b->v[i], e))
+			return -1;
 		if (n >= d->nref && write_doc(d, &b->v[i], n, x, i, e))
 			return -1;
 	}
@@ -318,7 +386,7 @@ void
 dedup_stats(const struct dedup *d, struct buf *b)
 {
 	static const char *const names[] = {
-		"", "exact", "near", "repeat_run", "repeat_phrase"
+		"", "exact", "near", "span", "repeat_run", "repeat_phrase"
 	};
 	int i;
 
@@ -349,7 +417,7 @@ void
 dedup_summary(struct dedup *d)
 {
 	static const char *const names[] = {
-		"", "exact", "near", "run", "phrase"
+		"", "exact", "near", "span", "run", "phrase"
 	};
 	const struct doc_stats *s = filter_stats(d->filter);
 	size_t i;

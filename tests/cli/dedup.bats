@@ -290,6 +290,77 @@ rule() {
 		"$T/in" | ids)" = "" ]
 }
 
+# --- spans -----------------------------------------------------------------
+
+# the texts that are left
+left() {
+	sed 's/.*"text":"\(.*\)"}$/\1/' | tr '\n' '|'
+}
+
+@test "spans: the later copy goes, the first stays, --all cuts both" {
+	printf '%s\n' 'one two three four' 'zwei two three four drei' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --spans --span-bytes 8 --min-left 1 "$T/in" | left)" = \
+		'one two three four|zwei drei|' ]
+	[ "$(dedup --spans --span-bytes 8 --min-left 1 --all "$T/in" | left)" \
+		= 'one|zwei drei|' ]
+	dedup --spans --span-bytes 8 --report "$T/r" "$T/in" > "$T/out"
+	[ "$(left < "$T/out")" = 'one two three four|' ]
+	[ "$(cat "$T/r")" = '{"id":"2","action":"drop","reason":"span","spans":[{"start":4,"end":19,"first_id":"1","first_at":"'"$T/in"':1","first_start":3}]}' ]
+}
+
+@test "spans: cases of other tools" {
+	printf '%s\n' aaaaaaaaaaaabbbccccc aaaaaaaaaaaaccccc > "$T/t"
+	docs < "$T/t" > "$T/in"
+	for j in 1 2 8 16; do
+		[ "$(dedup -j $j --spans --span-bytes 3 --min-left 0 \
+			"$T/in" | left)" = "aaabbbccccc||" ]
+	done
+	printf '%s\n' 'мама мыла раму да' 'мама мыла раму но' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --spans --span-bytes 8 --min-left 0 "$T/in" | left)" = \
+		'мама мыла раму да|но|' ]
+	printf '%s\n' '日本語テストA' '日本語テスビB' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --spans --span-bytes 8 --min-left 0 "$T/in" | left)" = \
+		'日本語テストA|ビB|' ]
+	for t in '' a ab 'hello world'; do
+		line 1 "$t" > "$T/in"
+		dedup --spans --span-bytes 5 "$T/in" | cmp - "$T/in"
+	done
+	{ line 1 'hello world'; line 2 'hello world'; } > "$T/in"
+	dedup --spans --span-bytes 5 --report "$T/r" "$T/in" | cmp - \
+		<(head -1 "$T/in")
+	grep -q '"start":0,"end":11' "$T/r"
+}
+
+@test "spans: other fields, escapes and keys that come twice stay" {
+	{
+		line 1 'this passage is long enough to be found'
+		printf '%s\r\n' '{"text":"no","a":[1, 2],"text" : "\u00e9 this passage is long enough to be found\n","b":"\ud800"}'
+	} > "$T/in"
+	dedup --spans --span-bytes 20 --min-left 1 "$T/in" | tail -1 > "$T/out"
+	printf '%s\r\n' '{"text":"no","a":[1, 2],"text" : "é \n","b":"\ud800"}' |
+		cmp - "$T/out"
+}
+
+@test "spans: --against, --check, books" {
+	line r 'the reference has this passage in it' > "$T/ref"
+	line 1 'so: has this passage in it, and more text' > "$T/in"
+	dedup --spans --span-bytes 10 --min-left 1 --against "$T/ref" \
+		--stats "$T/s" --report "$T/r" "$T/in" > "$T/out"
+	[ "$(left < "$T/out")" = 'so:, and more text|' ]
+	grep -q '"first_id":"r","first_at":"'"$T/ref"':1","first_start":13' \
+		"$T/r"
+	[ "$(stat_of bytes_in "$T/s")" = 41 ]
+	[ "$(stat_of bytes_kept "$T/s")" = 18 ]
+	[ "$(stat_of docs_cut "$T/s")" = 1 ]
+	dedup --exact --stats "$T/s2" "$T/out" > /dev/null
+	[ "$(stat_of digest_kept "$T/s")" = "$(stat_of digest_in "$T/s2")" ]
+	run -1 dedup --spans --span-bytes 10 --against "$T/ref" --check "$T/in"
+	run -0 dedup --spans --span-bytes 30 --against "$T/ref" --check "$T/in"
+}
+
 # --- together --------------------------------------------------------------
 
 @test "methods in order, each document dropped once" {

@@ -1,0 +1,175 @@
+/*
+ * dedup_spans.c - passages that are cut
+ *
+ * Spans are found when every text is there, between the passes; then the
+ * texts are let go and the last pass cuts them out of the lines that it reads.
+ */
+#include "corpus/dedup_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+static int
+cmp_span(const void *a, const void *b)
+{
+	const struct text_span *x = a, *y = b;
+
+	if (x->doc != y->doc)
+		return x->doc < y->doc ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+static int
+cmp_source(const void *a, const void *b)
+{
+	const struct source *x = a, *y = b;
+
+	return (x->doc > y->doc) - (x->doc < y->doc);
+}
+
+/* --all: the first copy goes too. */
+static size_t
+add_firsts(struct text_span *v, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[n + i] = (struct text_span){
+			v[i].first, v[i].first, v[i].first_start,
+			v[i].first_start + (v[i].end - v[i].start),
+			v[i].first_start
+		};
+	return 2 * n;
+}
+
+void
+dedup_find_spans(struct dedup *d)
+{
+	const struct text_span *v;
+	size_t n, i, k = 0;
+
+	if (!d->spans)
+		return;
+	v = spans_find(d->spans, &n);
+	d->span = xreallocarray(NULL, 2 * n + 1, sizeof(*d->span));
+	if (n)
+		memcpy(d->span, v, n * sizeof(*v));
+	d->source = xreallocarray(NULL, n + 1, sizeof(*d->source));
+	for (i = 0; i < n; i++)
+		d->source[i] = (struct source){d->span[i].first, 0};
+	qsort(d->source, n, sizeof(*d->source), cmp_source);
+	for (i = 0; i < n; i++)
+		if (!k || d->source[k - 1].doc != d->source[i].doc)
+			d->source[k++] = d->source[i];
+	d->nsource = k;
+	d->nspan = d->o->all ? add_firsts(d->span, n) : n;
+	qsort(d->span, d->nspan, sizeof(*d->span), cmp_span);
+	for (i = 0; i < d->nspan; i++)
+		d->flag[d->span[i].doc] |= DOC_SPAN;
+	for (i = 0; i < d->nsource; i++)
+		d->flag[d->source[i].doc] |= DOC_SOURCE;
+	spans_free(d->spans);
+	d->spans = NULL;
+}
+
+const struct text_span *
+dedup_spans_of(const struct dedup *d, uint32_t doc, size_t *n)
+{
+	size_t lo = 0, hi = d->nspan, at;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (d->span[mid].doc < doc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (at = lo; at < d->nspan && d->span[at].doc == doc; at++)
+		;
+	*n = at - lo;
+	return d->span + lo;
+}
+
+void
+dedup_cut(const struct dedup *d, uint32_t doc, struct span text,
+	  struct buf *out)
+{
+	uint32_t (*range)[2], at = 0;
+	const struct text_span *v;
+	size_t n, i;
+
+	v = dedup_spans_of(d, doc, &n);
+	range = xreallocarray(NULL, n + 1, sizeof(*range));
+	n = spans_merge(v, n, range);
+	for (i = 0; i < n; i++) {
+		buf_put(out, text.p + at, range[i][0] - at);
+		at = range[i][1];
+	}
+	buf_put(out, text.p + at, text.n - at);
+	free(range);
+}
+
+/* --- the report --- */
+
+static struct source *
+source_of(const struct dedup *d, uint32_t doc)
+{
+	const struct source key = {doc, 0};
+
+	return bsearch(&key, d->source, d->nsource, sizeof(key), cmp_source);
+}
+
+/* A document that others have copies of goes by: put its name aside. */
+int
+dedup_name_source(struct dedup *d, uint32_t n, const struct doc *doc,
+		  struct err *e)
+{
+	struct buf *b = &d->line, at = {0};
+	uint32_t len;
+	int r;
+
+	buf_printf(&at, "%s:%llu", doc->file, (unsigned long long)doc->lineno);
+	buf_reset(b);
+	buf_puts(b, "\"first_id\":");
+	json_put_str(b, doc->id.p ? doc->id : buf_span(&at));
+	if (doc->id.p) {
+		buf_puts(b, ",\"first_at\":");
+		json_put_str(b, buf_span(&at));
+	}
+	buf_clear(&at);
+	source_of(d, n)->name = spool_size(d->names);
+	len = (uint32_t)b->n;
+	r = spool_append(d->names, &len, sizeof(len), e);
+	return r ? r : spool_append(d->names, b->p, b->n, e);
+}
+
+int
+dedup_put_spans(struct dedup *d, uint32_t doc, struct buf *b, struct err *e)
+{
+	const struct text_span *v;
+	size_t n, i;
+	uint32_t len;
+
+	v = dedup_spans_of(d, doc, &n);
+	buf_puts(b, ",\"spans\":[");
+	for (i = 0; i < n; i++) {
+		uint64_t at = source_of(d, v[i].first)->name;
+
+		buf_printf(b, "%s{\"start\":%u,\"end\":%u,", i ? "," : "",
+			   v[i].start, v[i].end);
+		if (spool_read(d->names, at, &len, sizeof(len), e) ||
+		    spool_read(d->names, at + sizeof(len), buf_reserve(b, len),
+			       len, e))
+			return -1;
+		b->n += len;
+		buf_printf(b, ",\"first_start\":%u}", v[i].first_start);
+	}
+	buf_putc(b, ']');
+	return 0;
+}

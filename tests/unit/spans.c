@@ -1,0 +1,297 @@
+/*
+ * Spans against their definition, and the repeats rules against theirs.
+ */
+#include "tests/unit/test.h"
+
+#include "base/rng.h"
+#include "corpus/repeats.h"
+#include "corpus/spans.h"
+
+enum { DOCS = 6, LONGEST = 120 };
+
+static uint64_t at;
+
+static uint64_t
+below(uint64_t n)
+{
+	return rng_below(7, 0, at++, n);
+}
+
+static int
+bound(struct span t, size_t i)
+{
+	return i == t.n || (t.p[i] & 0xc0) != 0x80;
+}
+
+/* Do t[s, e)'s bytes stand in one of d[0..k), or in d[k] before s? */
+static int
+is_copy(const struct span *d, size_t k, size_t s, size_t e)
+{
+	size_t i, q;
+
+	for (i = 0; i <= k; i++) {
+		size_t end = i < k ? d[i].n : s;
+
+		for (q = 0; q + (e - s) <= end; q++)
+			if (!memcmp(d[i].p + q, d[k].p + s, e - s))
+				return 1;
+	}
+	return 0;
+}
+
+static void
+naive(const struct span *d, size_t k, size_t least, char *cut)
+{
+	size_t s, e;
+
+	memset(cut, 0, d[k].n + 1);
+	for (s = 0; s < d[k].n; s++)
+		for (e = s + least; e <= d[k].n; e++)
+			if (bound(d[k], s) && bound(d[k], e) &&
+			    is_copy(d, k, s, e))
+				memset(cut + s, 1, e - s);
+}
+
+static void
+check_docs(const struct span *d, size_t n, size_t least)
+{
+	char want[LONGEST * 8], got[LONGEST * 8];
+	struct spans *s = spans_new(least);
+	const struct text_span *v;
+	uint32_t (*range)[2];
+	struct err e = {0};
+	size_t i, k, nv, at_span = 0, m;
+
+	for (i = 0; i < n; i++)
+		assert_int_equal(spans_add(s, d[i], &e), 0);
+	v = spans_find(s, &nv);
+	range = malloc((nv + 1) * sizeof(*range));
+	for (i = 0; i < n; i++) {
+		size_t first = at_span;
+
+		memset(got, 0, d[i].n + 1);
+		for (; at_span < nv && v[at_span].doc == i; at_span++) {
+			const struct text_span *x = &v[at_span];
+			size_t len = x->end - x->start;
+
+			assert_true(x->end <= d[i].n && len >= least);
+			assert_true(bound(d[i], x->start));
+			assert_true(bound(d[i], x->end));
+			assert_true(x->first < i || (x->first == i &&
+				    x->first_start + len <= x->start));
+			assert_true(x->first_start + len <= d[x->first].n);
+			assert_memory_equal(d[i].p + x->start,
+					    d[x->first].p + x->first_start,
+					    len);
+		}
+		m = spans_merge(v + first, at_span - first, range);
+		for (k = 0; k < m; k++)
+			memset(got + range[k][0], 1,
+			       range[k][1] - range[k][0]);
+		naive(d, i, least, want);
+		if (memcmp(got, want, d[i].n))
+			fail_msg("document %zu of %zu, windows of %zu, "
+				 "\"%.*s\"", i, n, least, (int)d[i].n, d[i].p);
+	}
+	assert_int_equal(at_span, nv);
+	free(range);
+	spans_free(s);
+}
+
+static void
+test_random(void **state)
+{
+	static const char *const piece[] = {
+		"a", "b", "c", "\xc3\xa9", "\xc3\xa8", "\xe6\x97\xa5",
+		"\xe6\x97\xa6", "\xf0\x9f\x98\x80", "abcab", "a\xc3\xa9""b",
+	};
+	struct buf b[DOCS] = {{0}};
+	struct span d[DOCS];
+	size_t round, i, k, n, len, kinds;
+
+	(void)state;
+	for (round = 0; round < 6000; round++) {
+		n = 1 + below(DOCS);
+		kinds = round % 3 == 0 ? 2 : round % 3 == 1 ? 3 :
+			TEST_COUNT(piece);
+		for (i = 0; i < n; i++) {
+			buf_reset(&b[i]);
+			len = below(round % 5 ? 30 : 4);
+			for (k = 0; k < len; k++)
+				buf_puts(&b[i], piece[below(kinds)]);
+			d[i] = buf_span(&b[i]);
+		}
+		check_docs(d, n, 1 + below(16));
+	}
+	for (i = 0; i < DOCS; i++)
+		buf_clear(&b[i]);
+}
+
+static void
+test_loops(void **state)
+{
+	char p[5][LONGEST];
+	struct span d[5];
+	size_t i, k, least;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		for (k = 0; k < LONGEST; k++)
+			p[i][k] = (char)('a' + k % (i + 1) * 2);
+		d[i] = (struct span){p[i], LONGEST - i};
+	}
+	for (least = 1; least < 40; least += 3)
+		for (i = 0; i < 5; i++)
+			check_docs(d + i, 5 - i, least);
+}
+
+static void
+test_examples(void **state)
+{
+	/* google-research/deduplicate-text-datasets #26, #53, #24 */
+	const struct span a[2] = {
+		span_str("aaaaaaaaaaaabbbccccc"), span_str("aaaaaaaaaaaaccccc")
+	};
+	const struct span b[2] = {
+		span_str("\xd0\xbc\xd0\xb0\xd0\xbc\xd0\xb0 \xd0\xb4\xd0\xb0"),
+		span_str("\xd0\xbc\xd0\xb0\xd0\xbc\xd0\xb0 \xd0\xbd\xd0\xbe")
+	};
+	const struct span c[3] = {
+		span_str("hello world"), span_str(""), span_str("hello world")
+	};
+
+	(void)state;
+	check_docs(a, 2, 3);
+	check_docs(b, 2, 8);
+	check_docs(c, 3, 5);
+	check_docs(c, 0, 5);
+	check_docs(c + 1, 1, 1);
+}
+
+/* --- repeats --- */
+
+static struct repeat
+naive_run(const uint64_t *u, size_t n)
+{
+	size_t p, s, e;
+
+	for (p = 1; p <= 13; p++)
+		for (s = 0; s + p < n; s++) {
+			for (e = s + p; e < n && u[e] == u[e - p]; e++)
+				;
+			if (e > s + p && (e - s) / p >= 32)
+				return (struct repeat){REPEAT_RUN, s, e, p,
+						       (e - s) / p};
+		}
+	return (struct repeat){REPEAT_NONE, 0, 0, 0, 0};
+}
+
+static void
+test_run(void **state)
+{
+	struct repeat_opts o;
+	struct repeats r = {0};
+	uint64_t u[1200];
+	size_t round, i, n, p, from, len;
+
+	(void)state;
+	repeat_opts_init(&o);
+	o.phrase_count = 0;
+	for (round = 0; round < 3000; round++) {
+		struct repeat want, got;
+
+		n = below(1200);
+		for (i = 0; i < n; i++)
+			u[i] = below(3 + round % 50);
+		p = 1 + below(15);
+		len = p * 30 + below(3 * p + 2);
+		from = below(700);
+		for (i = from + p; i < from + len && i < n; i++)
+			u[i] = u[i - p];
+		want = naive_run(u, n);
+		got = repeats_find(&r, &o, u, n);
+		assert_int_equal(got.rule, want.rule);
+		assert_int_equal(got.period, want.period);
+		if (want.rule) {
+			assert_int_equal(got.start, want.start);
+			assert_int_equal(got.end, want.end);
+		}
+	}
+	repeats_clear(&r);
+}
+
+/* Copies of u[s, s + n), not overlapping, from the left. */
+static size_t
+count(const uint64_t *u, size_t total, size_t s, size_t n)
+{
+	size_t i, k = 0;
+
+	for (i = 0; i + n <= total;) {
+		if (memcmp(u + i, u + s, n * sizeof(*u))) {
+			i++;
+			continue;
+		}
+		k++;
+		i += n;
+	}
+	return k;
+}
+
+static int
+naive_phrase(const struct repeat_opts *o, const uint64_t *u, size_t total)
+{
+	size_t n, s, k;
+
+	for (n = 2; n <= 13; n++)
+		for (s = 0; s + n <= total; s++) {
+			k = count(u, total, s, n);
+			if (k >= (size_t)o->phrase_count &&
+			    (double)(k * n) >= o->phrase_share *
+			    (double)total)
+				return 1;
+		}
+	return 0;
+}
+
+static void
+test_phrase(void **state)
+{
+	struct repeat_opts o;
+	struct repeats r = {0};
+	uint64_t u[260];
+	size_t round, i, k, n, len, yes = 0;
+
+	(void)state;
+	repeat_opts_init(&o);
+	o.run_count = 1000;
+	o.phrase_count = 6;
+	for (round = 0; round < 600; round++) {
+		len = 1 + below(6);
+		o.phrase_share = 0.1 * (double)below(8);
+		n = 30 + below(230);
+		for (i = 0; i < n; i++)
+			u[i] = 100 + below(2000);
+		for (i = 0; i + len < n; i += len + 1 + below(6 * len))
+			for (k = 0; k < len; k++)
+				u[i + k] = k;
+		assert_int_equal(repeats_find(&r, &o, u, n).rule != 0,
+				 naive_phrase(&o, u, n));
+		yes += naive_phrase(&o, u, n);
+	}
+	assert_true(yes > 50 && yes < 550);
+	repeats_clear(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_loops),
+		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_phrase),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
