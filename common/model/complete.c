@@ -208,12 +208,21 @@ struct batch {
 };
 
 static int
+check_prompt(const struct complete *c, const struct ids *in, struct err *e)
+{
+	if (in->n == 0)
+		return complete_no_context(e);
+	return generator_check(c->g, in->v, in->n, &c->gen, e);
+}
+
+static int
 read_batch(struct complete *c, struct prompt_reader *r, struct batch *b,
 	   struct err *e)
 {
 	for (b->n = 0; b->n < (size_t)c->batch; b->n++) {
 		struct prompt_line *l = &b->line[b->n];
 		struct ids *in = &b->in[b->n];
+		struct err why = {0};
 		int rc = prompt_next(r, l, e);
 
 		if (rc <= 0)
@@ -222,14 +231,10 @@ read_batch(struct complete *c, struct prompt_reader *r, struct batch *b,
 		b->seq[b->n] = (struct gen_seq){
 			.prompt = in->v, .nprompt = in->n,
 			.number = c->prompts + b->n };
-		if (in->n == 0) {
-			struct err why = {0};
-
-			complete_no_context(&why);
+		if (check_prompt(c, in, &why) < 0)
 			return err_set(e, "%s:%llu: %s", l->file,
 				       (unsigned long long)l->lineno,
 				       why.msg);
-		}
 	}
 	return 0;
 }

@@ -84,6 +84,17 @@ config_flops_per_token(const struct model_config *c, int64_t seq_len)
 		(double)c->head_dim * (double)seq_len;
 }
 
+int
+config_is_eos(const struct model_config *c, int64_t id)
+{
+	int i;
+
+	for (i = 0; i < c->neos_more; i++)
+		if (id == c->eos_more[i])
+			return 1;
+	return id == c->eos;
+}
+
 static int
 in_range(const char *what, int64_t v, int64_t lo, int64_t hi, struct err *e)
 {
@@ -249,6 +260,8 @@ get_theta(struct reader *r, double *theta)
 	const struct json *old = value(r, "rope_theta");
 	const struct json *new = value(r, "rope_parameters.rope_theta");
 
+	if (!new)	/* the table's old name, which is read likewise */
+		new = value(r, "rope_scaling.rope_theta");
 	if (check_rope_type(r, "rope_scaling") < 0 ||
 	    check_rope_type(r, "rope_parameters") < 0)
 		return -1;
@@ -256,8 +269,8 @@ get_theta(struct reader *r, double *theta)
 	if (get_real(r, "rope_theta", theta) < 0)
 		return -1;
 	if (new && old && new->num != *theta)
-		return err_set(r->e, "%s: rope_theta is %g, rope_parameters"
-			       " says %g", r->path, *theta, new->num);
+		return err_set(r->e, "%s: rope_theta is %g, the table of the"
+			       " rotation says %g", r->path, *theta, new->num);
 	if (new)
 		*theta = new->num;
 	return 0;
@@ -283,19 +296,45 @@ get_type(struct reader *r, struct model_config *c)
 	return 0;
 }
 
-/* A token id may be a list of them: the first counts. */
 static int
-get_token(struct reader *r, const char *key, int64_t *id)
+get_id(const struct reader *r, const char *key, const struct json *v,
+       int64_t *id)
 {
-	const struct json *v = value(r, key);
-
-	if (v && v->type == JSON_ARRAY && v->n)
-		v = &v->kids[0];
-	if (!v)
-		return 0;
-	if (!v->is_int)
+	if (v->type != JSON_NUMBER || !v->is_int || v->i < 0)
 		return err_set(r->e, "%s: %s is no id", r->path, key);
 	*id = v->i;
+	return 0;
+}
+
+static int
+get_bos(const struct reader *r, struct model_config *c)
+{
+	const struct json *v = value(r, "bos_token_id");
+
+	return v ? get_id(r, "bos_token_id", v, &c->bos) : 0;
+}
+
+/* One id, or a list of them: any ends a text. */
+static int
+get_eos(const struct reader *r, struct model_config *c)
+{
+	const char *key = "eos_token_id";
+	const struct json *v = value(r, key);
+	size_t i;
+
+	if (!v)
+		return 0;
+	c->neos_more = 0;
+	if (v->type != JSON_ARRAY)
+		return get_id(r, key, v, &c->eos);
+	if (v->n > CONFIG_EOS)
+		return err_set(r->e, "%s: %s has %zu ids, at most %d are"
+			       " supported", r->path, key, v->n, CONFIG_EOS);
+	for (i = 0; i < v->n; i++)
+		if (get_id(r, key, &v->kids[i], i ? &c->eos_more[i - 1] :
+			   &c->eos) < 0)
+			return -1;
+	c->neos_more = v->n ? (int)v->n - 1 : 0;
 	return 0;
 }
 
@@ -354,6 +393,9 @@ get_shape(struct reader *r, struct model_config *c)
 	    get_real(r, "rms_norm_eps", &c->norm_eps) < 0 ||
 	    get_real(r, "initializer_range", &c->init_std) < 0)
 		return -1;
+	if (tie && tie->type != JSON_TRUE && tie->type != JSON_FALSE)
+		return refuse(r, "tie_word_embeddings",
+			      "neither true nor false");
 	c->tie = tie && tie->type == JSON_TRUE;
 	return get_theta(r, &c->rope_theta);
 }
@@ -381,8 +423,8 @@ load_ids(struct model_config *c, const char *dir, struct err *e)
 		r.j = root;
 		rc = root ? 0 : -1;
 	}
-	if (root && (get_token(&r, "bos_token_id", &c->bos) < 0 ||
-		     get_token(&r, "eos_token_id", &c->eos) < 0))
+	if (root && ((c->bos < 0 && get_bos(&r, c) < 0) ||
+		     get_eos(&r, c) < 0))
 		rc = -1;
 	json_free(root);
 	free(path);
@@ -403,9 +445,8 @@ config_load(struct model_config *c, const char *dir, struct err *e)
 	if (!root)
 		goto out;
 	if (get_type(&r, c) < 0 || check_arithmetic(&r) < 0 ||
-	    get_shape(&r, c) < 0 || load_ids(c, dir, e) < 0 ||
-	    get_token(&r, "bos_token_id", &c->bos) < 0 ||
-	    get_token(&r, "eos_token_id", &c->eos) < 0)
+	    get_shape(&r, c) < 0 || get_bos(&r, c) < 0 ||
+	    get_eos(&r, c) < 0 || load_ids(c, dir, e) < 0)
 		goto out;
 	get_dtype(&r, c);
 	if (config_check(c, &why) < 0)
@@ -427,6 +468,21 @@ put_id(struct buf *b, const char *key, int64_t id)
 		buf_printf(b, "  \"%s\": %" PRId64 ",\n", key, id);
 	else
 		buf_printf(b, "  \"%s\": null,\n", key);
+}
+
+static void
+put_eos(struct buf *b, const struct model_config *c)
+{
+	int i;
+
+	if (!c->neos_more) {
+		put_id(b, "eos_token_id", c->eos);
+		return;
+	}
+	buf_printf(b, "  \"eos_token_id\": [%" PRId64, c->eos);
+	for (i = 0; i < c->neos_more; i++)
+		buf_printf(b, ", %" PRId64, c->eos_more[i]);
+	buf_puts(b, "],\n");
 }
 
 static void
@@ -473,7 +529,7 @@ config_json(const struct model_config *c, struct buf *b)
 		buf_puts(b, "  \"mlp_bias\": false,\n"
 			 "  \"pretraining_tp\": 1,\n");
 	put_id(b, "bos_token_id", c->bos);
-	put_id(b, "eos_token_id", c->eos);
+	put_eos(b, c);
 	put_id(b, "pad_token_id", -1);
 	buf_printf(b, "  \"tie_word_embeddings\": %s,\n"
 		   "  \"use_cache\": true,\n  \"torch_dtype\": \"%s\",\n"
@@ -486,6 +542,6 @@ config_generation_json(const struct model_config *c, struct buf *b)
 {
 	buf_puts(b, "{\n  \"_from_model_config\": true,\n");
 	put_id(b, "bos_token_id", c->bos);
-	put_id(b, "eos_token_id", c->eos);
+	put_eos(b, c);
 	buf_puts(b, "  \"do_sample\": false\n}\n");
 }

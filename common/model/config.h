@@ -19,6 +19,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+enum { CONFIG_EOS = 8 };	/* ids that end a text, at most */
+
 struct model_config {
 	int64_t vocab;		/* V, without the padding */
 	int64_t hidden;		/* C */
@@ -34,6 +36,8 @@ struct model_config {
 	int tie;		/* output matrix = embedding */
 	int qk_norm;
 	int64_t bos, eos;	/* id or -1 */
+	int64_t eos_more[CONFIG_EOS - 1];	/* further ids that end a text */
+	int neos_more;
 	int bf16;		/* weights in the folder: 1 bf16, 0 float32 */
 };
 
@@ -59,7 +63,13 @@ int64_t config_params(const struct model_config *c);
  */
 double config_flops_per_token(const struct model_config *c, int64_t seq_len);
 
-/* Read DIR/config.json (and the ids of generation_config.json). */
+/* Does this id end a text? */
+int config_is_eos(const struct model_config *c, int64_t id);
+
+/*
+ * Read DIR/config.json and the ids of generation_config.json, whose EOS, one
+ * or several, counts where both have one.
+ */
 int config_load(struct model_config *c, const char *dir, struct err *e);
 
 /* The bytes of config.json and generation_config.json. */

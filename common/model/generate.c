@@ -71,17 +71,46 @@ gen_seq_clear(struct gen_seq *s)
 	memset(s, 0, sizeof(*s));
 }
 
+static int
+check_ids(const struct generator *g, const uint32_t *id, size_t n,
+	  struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (id[i] >= (uint64_t)g->m->c.vocab)
+			return err_set(e, "token %zu has id %u, the model's "
+				       "vocabulary ends at %lld", i, id[i],
+				       (long long)g->m->c.vocab - 1);
+	return 0;
+}
+
+static int
+check_positions(const struct generator *g, int64_t positions, struct err *e)
+{
+	if (positions > g->m->positions)
+		return err_set(e, "%lld positions asked for, the tables of "
+			       "this model were made for %lld",
+			       (long long)positions,
+			       (long long)g->m->positions);
+	return 0;
+}
+
+int
+generator_check(const struct generator *g, const uint32_t *id, size_t n,
+		const struct gen_opts *o, struct err *e)
+{
+	if (check_ids(g, id, n, e) < 0)
+		return -1;
+	return check_positions(g, (int64_t)n + o->max_tokens, e);
+}
+
 /* A decoder with room for slots sequences of so many positions. */
 static int
 prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 {
 	size_t rows;
 
-	if (positions > g->m->positions)
-		return err_set(e, "%lld positions asked for, the tables of "
-			       "this model were made for %lld",
-			       (long long)positions,
-			       (long long)g->m->positions);
+	if (check_positions(g, positions, e) < 0)
+		return -1;
 	if (g->d && slots <= g->slots && positions <= g->positions)
 		return 0;
 	if (slots < g->slots)
@@ -100,18 +129,6 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 	g->score = xreallocarray(NULL, rows, sizeof(*g->score));
 	g->logits = xreallocarray(NULL, (size_t)(slots * g->m->c.vocab),
 				  sizeof(*g->logits));
-	return 0;
-}
-
-static int
-check_ids(const struct generator *g, const uint32_t *id, size_t n,
-	  struct err *e)
-{
-	for (size_t i = 0; i < n; i++)
-		if (id[i] >= (uint64_t)g->m->c.vocab)
-			return err_set(e, "token %zu has id %u, the model's "
-				       "vocabulary ends at %lld", i, id[i],
-				       (long long)g->m->c.vocab - 1);
 	return 0;
 }
 
@@ -256,7 +273,7 @@ advance(struct generator *g, struct gen_seq *s, const float *logits,
 	if (id < 0)
 		return -1;
 	keep_token(s, (uint32_t)id, logits, v, o);
-	if (id == g->m->c.eos) {
+	if (config_is_eos(&g->m->c, id)) {
 		s->end = GEN_EOS;
 	} else {
 		gen_put_token(g->v, (uint32_t)id, &s->text);
@@ -310,7 +327,7 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
 	ptrdiff_t running;
 
 	for (size_t i = 0; i < n; i++) {
-		if (check_ids(g, v[i].prompt, v[i].nprompt, e) < 0)
+		if (generator_check(g, v[i].prompt, v[i].nprompt, o, e) < 0)
 			return -1;
 		if (v[i].nprompt > longest)
 			longest = v[i].nprompt;

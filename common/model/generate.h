@@ -47,6 +47,10 @@ struct generator;
 struct generator *generator_new(struct llama *m, const struct vocab *v);
 void generator_free(struct generator *g);		/* NULL is fine */
 
+/* Are all ids of a prompt in the vocabulary, and is there room for it? */
+int generator_check(const struct generator *g, const uint32_t *id, size_t n,
+		    const struct gen_opts *o, struct err *e);
+
 /*
  * Continue n sequences.  step (or NULL) is called after each token of a
  * sequence, with shown moved to the end of the last whole character that no

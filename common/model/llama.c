@@ -312,10 +312,25 @@ zero_padding(const struct llama *m, void *base, const struct param *p,
 			   (size_t)(p->n - real) * size);
 }
 
-/* Numbers of f to dst, as float or bf16. */
 static int
-send_tensor(const struct llama *m, const struct st_tensor *f, char *dst,
-	    enum kdtype dt, struct err *e)
+check_finite(const struct st_tensor *f, uint64_t at, const float *x, size_t n,
+	     struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!isfinite(x[i]))
+			return err_set(e, "%s: tensor %s: number %" PRIu64
+				       " of %" PRIu64 " is %s: the model is"
+				       " broken", f->file, f->name, at + i,
+				       f->n, isnan(x[i]) ? "NaN" : "infinite");
+	return 0;
+}
+
+/* Numbers of f to dst, as float or bf16; weights must be finite. */
+static int
+send_tensor(const struct llama *m, const struct st_tensor *f, int weights,
+	    char *dst, enum kdtype dt, struct err *e)
 {
 	struct kernels *k = m->k;
 	float *x = xmalloc(PIECE * sizeof *x);
@@ -327,6 +342,8 @@ send_tensor(const struct llama *m, const struct st_tensor *f, char *dst,
 	for (at = 0; at < f->n && rc == 0; at += n) {
 		n = f->n - at < PIECE ? (size_t)(f->n - at) : PIECE;
 		rc = st_f32(f, at, n, x, e);
+		if (rc == 0 && weights)
+			rc = check_finite(f, at, x, n, e);
 		if (rc == 0 && dt == K_BF16)
 			for (i = 0; i < n; i++) {
 				float v;
@@ -355,7 +372,7 @@ llama_load(struct llama *m, const struct st *s, struct err *e)
 		const struct tensor *t = &m->tensor[i];
 		struct param *p = &m->param[t->param];
 
-		if (send_tensor(m, st_find(s, t->name), (char *)p->data +
+		if (send_tensor(m, st_find(s, t->name), 1, (char *)p->data +
 				(size_t)(t->row * t->cols) * size, m->dt,
 				e) < 0)
 			return -1;
@@ -393,8 +410,8 @@ llama_flat_load(const struct llama *m, const struct st *s, const char *prefix,
 		if (match_one(t, s, prefix, e) < 0)
 			return -1;
 		snprintf(name, sizeof name, "%s%s", prefix, t->name);
-		if (send_tensor(m, st_find(s, name), (char *)dst, K_F32,
-				e) < 0)
+		if (send_tensor(m, st_find(s, name), !*prefix, (char *)dst,
+				K_F32, e) < 0)
 			return -1;
 	}
 	return 0;

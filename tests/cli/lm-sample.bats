@@ -173,6 +173,7 @@ agrees() {
 	["a"]	no object
 	{"prompt":	byte
 	{"prompt":[1.5]}	no token id
+	{"prompt":[5,99999]}	id 99999
 	END
 	while IFS='	' read -r line what; do
 		printf '\n%s\n' "$line" > "$T/p"
@@ -186,6 +187,24 @@ agrees() {
 	{"context":"a","choices":["b","c"],"answer":2}	index of a choice
 	{"context":"a","choices":["b","c"],"continuation":"b"}	one of them
 	END
+}
+
+@test "weights that are no numbers are named, by lm-train too" {
+	cp -r $M/llama-gqa "$T/m"
+	chmod -R u+w "$T/m"
+	w=$T/m/model.safetensors
+	printf '\377\377\377\377' | dd of="$w" bs=1 conv=notrunc \
+		seek=$(($(stat -c %s "$w") - 64)) 2> "$T/dd"
+	run "$BIN/lm-sample" --model "$T/m" --prompt a
+	[ "$status" -eq 2 ]
+	[[ $output == *"$w: tensor "*" is NaN"* ]]
+	"$BIN/pack" -q --tokenizer "$T/m/tokenizer.json" --seq-len 8 -o "$T/d" \
+		<<< '{"text":"a text of more than eight tokens, and then some"}'
+	run "$BIN/lm-train" --init-from "$T/m" --data "$T/d" --steps 1 \
+		--batch-size 1 --peak-tflops 1 -o "$T/run"
+	[ "$status" -eq 2 ]
+	[[ $output == *"$w: tensor "*" is NaN"* ]]
+	[ ! -e "$T/run" ]
 }
 
 @test "a folder that is no model, and options that exclude each other" {

@@ -4,6 +4,7 @@
 #include "tests/unit/test.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "model/config.h"
@@ -80,6 +81,38 @@ reads_both_spellings(void **state)
 	assert_int_equal(config_load(&c, *state, &e), 0);
 	assert_true(c.rope_theta == 1e6 && !c.bf16 && c.kv_heads == 2 &&
 		    c.head_dim == 8 && c.tie && c.qk_norm && c.eos == 7);
+	assert_true(config_is_eos(&c, 7) && config_is_eos(&c, 8) &&
+		    !config_is_eos(&c, 9));
+	write_config(*state, "{" SHAPE "\"model_type\":\"llama\","
+		     "\"rope_scaling\":{\"rope_type\":\"default\","
+		     "\"rope_theta\":5e5}}");
+	assert_int_equal(config_load(&c, *state, &e), 0);
+	assert_true(c.rope_theta == 5e5);
+}
+
+/* transformers' generate() stops by generation_config.json where it has EOS. */
+static void
+ends_of_text(void **state)
+{
+	const char *gen = "{\"bos_token_id\":1,\"eos_token_id\":[5,6,7]}";
+	struct model_config c;
+	struct buf b = {0};
+	struct err e = {0};
+
+	write_config(*state, "{" SHAPE "\"model_type\":\"llama\","
+		     "\"bos_token_id\":0,\"eos_token_id\":9}");
+	test_write(test_path(*state, "generation_config.json"), gen,
+		   strlen(gen));
+	assert_int_equal(config_load(&c, *state, &e), 0);
+	assert_true(c.bos == 0 && c.eos == 5 && config_is_eos(&c, 7) &&
+		    !config_is_eos(&c, 9));
+	config_json(&c, &b);
+	test_write(test_path(*state, "config.json"), b.p, b.n);
+	unlink(test_path(*state, "generation_config.json"));
+	assert_int_equal(config_load(&c, *state, &e), 0);
+	assert_true(config_is_eos(&c, 5) && config_is_eos(&c, 6) &&
+		    config_is_eos(&c, 7) && c.neos_more == 2);
+	buf_clear(&b);
 }
 
 /* What is written reads back as the same, and has both spellings. */
@@ -344,6 +377,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(presets),
 		T(reads_both_spellings),
+		T(ends_of_text),
 		T(round_trip),
 		T(refused_by_name),
 		T(default_scaling_is_none),
