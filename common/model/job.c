@@ -10,10 +10,14 @@
  * the count of updates stay as they are, the event names the first tensor
  * whose gradient is bad, and the data goes on.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/progress.h"
@@ -160,7 +164,30 @@ one_step(struct job *j, struct loader *l, struct err *e)
 
 /* ---- between steps ---- */
 
+/*
+ * As system(), which is no choice: it ignores INT in this process while it
+ * waits, so that a Ctrl-C would end the command and not the training.
+ */
 static int
+run_shell(const char *cmd)
+{
+	char *argv[] = {"sh", "-c", (char *)(uintptr_t)cmd, NULL};
+	int status, rc;
+	pid_t pid;
+
+	rc = posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ);
+	if (rc != 0) {
+		warn("/bin/sh: %s", strerror(rc));
+		return 127;
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 127;
+	return WIFEXITED(status) ? WEXITSTATUS(status) :
+		128 + WTERMSIG(status);
+}
+
+static void
 run_after_save(struct job *j, const char *path)
 {
 	char step[24];
@@ -170,11 +197,9 @@ run_after_save(struct job *j, const char *path)
 	setenv("ASSAY_CHECKPOINT", path, 1);
 	setenv("ASSAY_STEP", step, 1);
 	progress_erase();
-	rc = system(j->o.after_save);
+	rc = run_shell(j->o.after_save);
 	if (rc != 0)
-		warn("--after-save: command ended with status %d",
-		     rc > 255 ? rc >> 8 : rc);
-	return 0;
+		warn("--after-save: command ended with status %d", rc);
 }
 
 static int

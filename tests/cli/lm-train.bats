@@ -387,6 +387,21 @@ wait_for_line() {
 	[[ $stderr == *"--after-save: command ended with status 7"* ]]
 }
 
+@test "INT while --after-save runs ends the run, saved, and by INT" {
+	env --default-signal=INT "${TRAIN[@]}" -o "$T/r" --steps 1M --save-every 2 \
+		--after-save "echo > '$T/in'; while [ ! -e '$T/go' ]; do sleep 0.1; done" & pid=$!
+	for _ in $(seq 300); do
+		[ -e "$T/in" ] && break
+		sleep 0.1
+	done
+	kill -INT $pid
+	: > "$T/go"
+	status=0
+	wait $pid || status=$?
+	[ $status -eq 130 ]
+	[ "$(readlink "$T/r/latest")" = step-00000002 ]
+}
+
 # --- other people's models --------------------------------------------------
 
 @test "--init-from: each kind of folder; what is saved is the same model" {
