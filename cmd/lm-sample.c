@@ -11,6 +11,7 @@
 #include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/spin.h"
 #include "kernels/kernels.h"
 #include "model/complete.h"
 #include "model/config.h"
@@ -229,6 +230,7 @@ main(int argc, char **argv)
 	double start;
 	int rc;
 
+	spin_bound(argv);
 	check_options(args_parse(&args, argc, argv), argc);
 	if (config_load(&l.config, opt.model, &e) < 0 ||
 	    load_tokenizer(&l, &e) < 0 || load_model(&l, &e) < 0)

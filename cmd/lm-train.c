@@ -16,6 +16,7 @@
 #include "base/input.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/spin.h"
 #include "corpus/bpe.h"
 #include "model/interrupt.h"
 #include "model/job.h"
@@ -165,6 +166,7 @@ main(int argc, char **argv)
 	struct kernels *k;
 	int first, sig;
 
+	spin_bound(argv);
 	interrupt_early();
 	options_init(&o);
 	a.n = options_table(&o, table);

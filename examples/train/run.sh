@@ -13,7 +13,6 @@ out=${1:-$root/build/demo}
 steps=${STEPS:-2400}
 # Threads that wait for the others spin this long, then sleep: on a machine
 # that does other things as well, longer spinning costs more than it saves.
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-2000}"
 corpus=$root/examples/corpus/books.jsonl.zst
 
 say() {
