@@ -11,8 +11,6 @@ root=$(cd "$here/../.." && pwd)
 bin=${BIN:-$root/bin}
 out=${1:-$root/build/demo}
 steps=${STEPS:-2400}
-# Threads that wait for the others spin this long, then sleep: on a machine
-# that does other things as well, longer spinning costs more than it saves.
 corpus=$root/examples/corpus/books.jsonl.zst
 
 say() {
