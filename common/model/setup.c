@@ -149,6 +149,11 @@ resume_options(struct job *j, const struct options *cmd, struct err *e)
 		free(path);
 		return err_set(e, "--resume takes no -o and no --config");
 	}
+	if (exists(cmd->resume, "train_state.json")) {
+		free(path);
+		return err_set(e, "%s: a checkpoint, --resume takes the folder"
+			       " of its run", cmd->resume);
+	}
 	j->run = xstrdup(cmd->resume);
 	options_init(&j->o);
 	rc = options_load(&j->o, path, e);
@@ -302,21 +307,29 @@ data_vocab(const struct job *j)
 	return n;
 }
 
-/* Prompts get a BOS later exactly when the training data has them. */
+/*
+ * Prompts get a BOS later exactly when the training data has them: what pack
+ * put there counts, also where the tokenizer's file names no such token.
+ */
 static void
 set_special_ids(struct job *j)
 {
 	const struct shard_info *i = shards_info(j->data);
-	int native = i->format == SHARD_ASSAY;
+	struct vocab *v = j->vocab;
 
 	if (j->o.init_from)
 		return;
-	j->c.bos = j->vocab ? j->vocab->bos : i->bos;
-	j->c.eos = j->vocab ? j->vocab->eos : i->eos;
-	if (native && !i->has_bos)
-		j->c.bos = -1;
-	if (native && !i->has_eos)
-		j->c.eos = -1;
+	if (i->format == SHARD_ASSAY) {
+		j->c.bos = i->has_bos ? i->bos : -1;
+		j->c.eos = i->has_eos ? i->eos : -1;
+	} else {
+		j->c.bos = v ? v->bos : i->bos;
+		j->c.eos = v ? v->eos : i->eos;
+	}
+	if (v && v->bos < 0)
+		v->bos = j->c.bos;
+	if (v && v->eos < 0)
+		v->eos = j->c.eos;
 }
 
 static int
@@ -346,6 +359,10 @@ resolve(struct job *j, struct err *e)
 			       j->c.max_pos);
 	if ((j->o.prompts || j->o.prompt.n) && !j->vocab)
 		return err_set(e, "prompts need --tokenizer");
+	if (j->c.bos >= j->c.vocab)
+		return err_set(e, "%s: bos_token_id is %" PRId64 ", the model"
+			       " has %" PRId64 " ids", folder ? folder :
+			       j->o.data.v[0], j->c.bos, j->c.vocab);
 	if (j->o.sample_every && !j->o.prompts && !j->o.prompt.n)
 		return err_set(e, "--sample-every without --prompts or"
 			       " --prompt");

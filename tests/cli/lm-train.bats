@@ -140,6 +140,24 @@ value() {
 	[[ $stderr == *p.jsonl:1:* ]]
 }
 
+@test "BOS and EOS that pack was told of are those of the model" {
+	zstd -dcq tests/data/tok/mistral7b_tokenizer.json.zst > "$T/m.json"
+	"$BIN/pack" -q --tokenizer "$T/m.json" --bos-token '<s>' \
+		--eos-token '</s>' --seq-len 16 -o "$T/d" "$W/d.jsonl"
+	tiny=("$BIN/lm-train" --hidden-size 8 --layers 1 --heads 2
+		--intermediate-size 8 --batch-size 2 --steps 1 --peak-tflops 1)
+	"${tiny[@]}" --data "$T/d" --tokenizer "$T/m.json" -o "$T/r"
+	[ "$(value bos_token_id "$T/r/latest/config.json")" = 1 ]
+	[ "$(value eos_token_id "$T/r/latest/config.json")" = 2 ]
+	[ "$(value bos_token "$T/r/latest/tokenizer_config.json")" = "<s>" ]
+	# and the other way round: none in the data, none later
+	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --no-bos --seq-len 16 \
+		-o "$T/n" "$W/d.jsonl"
+	"${tiny[@]}" --data "$T/n" --tokenizer "$W/tokenizer.json" -o "$T/q"
+	[ "$(value bos_token_id "$T/q/latest/config.json")" = null ]
+	[ "$(value eos_token_id "$T/q/latest/config.json")" = 299 ]
+}
+
 @test "presets have their shapes, options change them" {
 	"$BIN/lm-train" --preset 1M --data "$W/train" --tokenizer \
 		"$W/tokenizer.json" --steps 1 --seq-len 8 --batch-size 1 \
@@ -271,6 +289,11 @@ value() {
 	! grep -q lr_restart "$W/base/train.jsonl"
 	resume "$T/r" --data "$W/val" --allow-changed-data --steps 10
 	grep -q '"step":9,.*"lr":' "$T/r/train.jsonl"
+}
+
+@test "a checkpoint in place of its run is named as such" {
+	refused resume "$W/base/latest"
+	[[ $stderr == *"/latest: a checkpoint, "*"folder of its run"* ]]
 }
 
 @test "shards that moved are no change" {
