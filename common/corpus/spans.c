@@ -35,13 +35,13 @@
 #define M UINT64_C(0x9e3779b97f4a7c15)
 #define MIX UINT64_C(0xd6e8feb86659fd93)
 #define MAX_TEXT (((size_t)4 << 30) - 4096)
-#define FREE UINT32_MAX
+#define FREE 0
 
-enum { AHEAD = 16, CHAR_MAX_BYTES = 4 };
+enum { AHEAD = 32, BATCH = 64, CHAR_MAX_BYTES = 4 };
 
 /* Place of a block or window by the upper half of its hash. */
 struct slot {
-	uint32_t hash, at;	/* at FREE: none */
+	uint32_t hash, at;	/* place + 1; FREE: none */
 };
 
 struct table {
@@ -70,19 +70,6 @@ spans_new(size_t least)
 	return s;
 }
 
-void
-spans_free(struct spans *s)
-{
-	if (!s)
-		return;
-	buf_clear(&s->text);
-	free(s->start);
-	free(s->hit);
-	free(s->windows.v);
-	free(s->v);
-	free(s);
-}
-
 int
 spans_add(struct spans *s, struct span text, struct err *e)
 {
@@ -107,10 +94,17 @@ table_init(struct table *t, size_t want)
 
 	while (cap < want)
 		cap *= 2;
-	t->v = xreallocarray(NULL, cap, sizeof(*t->v));
-	memset(t->v, 0xff, cap * sizeof(*t->v));
+	t->v = mem_pages(cap * sizeof(*t->v));
 	t->mask = cap - 1;
 	t->n = 0;
+}
+
+static void
+table_free(struct table *t)
+{
+	if (t->v)
+		mem_pages_free(t->v, (t->mask + 1) * sizeof(*t->v));
+	*t = (struct table){0};
 }
 
 static inline size_t
@@ -122,7 +116,7 @@ home(const struct table *t, uint32_t hash)
 static void
 table_put(struct table *t, size_t i, uint32_t hash, uint32_t at)
 {
-	t->v[i] = (struct slot){hash, at};
+	t->v[i] = (struct slot){hash, at + 1};
 	t->n++;
 }
 
@@ -140,9 +134,22 @@ table_grow(struct table *t)
 			continue;
 		for (k = home(t, old.v[i].hash); t->v[k].at != FREE;)
 			k = (k + 1) & t->mask;
-		table_put(t, k, old.v[i].hash, old.v[i].at);
+		table_put(t, k, old.v[i].hash, old.v[i].at - 1);
 	}
-	free(old.v);
+	table_free(&old);
+}
+
+void
+spans_free(struct spans *s)
+{
+	if (!s)
+		return;
+	buf_clear(&s->text);
+	free(s->start);
+	free(s->hit);
+	table_free(&s->windows);
+	free(s->v);
+	free(s);
 }
 
 /* --- hashes: sum(byte[i] * M^(n-1-i)), then mixed --- */
@@ -194,42 +201,74 @@ static void
 index_blocks(const struct spans *s, struct table *t, uint64_t *bits,
 	     size_t bit_mask)
 {
-	size_t at, i;
+	size_t at, i, k, n, blocks = s->text.n / s->half;
+	uint32_t h[BATCH];
 
-	for (at = 0; at + s->half <= s->text.n; at += s->half) {
-		uint32_t h = mix(hash_of(s, at, s->half));
-
-		bits[(h & bit_mask) / 64] |= UINT64_C(1) << h % 64;
-		for (i = home(t, h); t->v[i].at != FREE && t->v[i].hash != h;)
-			i = (i + 1) & t->mask;
-		if (t->v[i].at == FREE)
-			table_put(t, i, h, (uint32_t)at);
+	for (at = 0; at < blocks; at += n) {
+		n = blocks - at < BATCH ? blocks - at : BATCH;
+		for (i = 0; i < n; i++) {
+			h[i] = mix(hash_of(s, (at + i) * s->half, s->half));
+			__builtin_prefetch(&t->v[home(t, h[i])]);
+			__builtin_prefetch(&bits[(h[i] & bit_mask) / 64]);
+		}
+		for (i = 0; i < n; i++) {
+			bits[(h[i] & bit_mask) / 64] |= UINT64_C(1) <<
+				h[i] % 64;
+			for (k = home(t, h[i]); t->v[k].at != FREE &&
+			     t->v[k].hash != h[i];)
+				k = (k + 1) & t->mask;
+			if (t->v[k].at == FREE)
+				table_put(t, k, h[i],
+					  (uint32_t)((at + i) * s->half));
+		}
 	}
 }
 
+/* Does a block other than that at `at` have this hash? */
+static inline void
+look_for_block(struct spans *s, const struct table *t, uint32_t x, size_t at)
+{
+	size_t i = home(t, x);
+
+	while (t->v[i].at != FREE && t->v[i].hash != x)
+		i = (i + 1) & t->mask;
+	if (t->v[i].at != FREE && t->v[i].at != at + 1) {
+		hit(s, at);
+		hit(s, t->v[i].at - 1);
+	}
+}
+
+/*
+ * BATCH places at a time, in three loops, so that memory is asked for long
+ * before it is needed: hashes, bits, and the few that are left.
+ */
 static void
 find_hits(struct spans *s, const struct table *t, const uint64_t *bits,
 	  size_t bit_mask)
 {
 	uint64_t h = hash_of(s, 0, s->half), out = power(s->half);
-	size_t at, i, last = s->text.n - s->half;
+	size_t at, i, k, n, last = s->text.n - s->half;
+	uint32_t x[BATCH];
+	uint8_t some[BATCH];
 
-	for (at = 0;; at++) {
-		uint32_t x = mix(h);
-
-		if (bits[(x & bit_mask) / 64] >> x % 64 & 1) {
-			for (i = home(t, x); t->v[i].at != FREE &&
-			     t->v[i].hash != x;)
-				i = (i + 1) & t->mask;
-			if (t->v[i].at != FREE && t->v[i].at != at) {
-				hit(s, at);
-				hit(s, t->v[i].at);
-			}
+	for (at = 0; at <= last; at += n) {
+		n = last - at + 1 < BATCH ? last - at + 1 : BATCH;
+		for (i = 0; i < n; i++) {
+			x[i] = mix(h);
+			__builtin_prefetch(&bits[(x[i] & bit_mask) / 64]);
+			if (at + i == last)
+				break;
+			h = h * M + (byte_at(s, at + i + s->half) + 1) -
+				out * (byte_at(s, at + i) + 1);
 		}
-		if (at == last)
-			break;
-		h = h * M + (byte_at(s, at + s->half) + 1) -
-			out * (byte_at(s, at) + 1);
+		for (i = k = 0; i < n; i++) {
+			some[k] = (uint8_t)i;
+			k += bits[(x[i] & bit_mask) / 64] >> x[i] % 64 & 1;
+		}
+		for (i = 0; i < k; i++)
+			__builtin_prefetch(&t->v[home(t, x[some[i]])]);
+		for (i = 0; i < k; i++)
+			look_for_block(s, t, x[some[i]], at + some[i]);
 	}
 }
 
@@ -245,12 +284,12 @@ filter(struct spans *s)
 		return;
 	while (nbits < 16 * blocks && nbits < (size_t)1 << 31)
 		nbits *= 2;
-	bits = xcalloc(nbits / 64, sizeof(*bits));
+	bits = mem_pages(nbits / 8);
 	table_init(&t, 2 * blocks);
 	index_blocks(s, &t, bits, nbits - 1);
 	find_hits(s, &t, bits, nbits - 1);
-	free(t.v);
-	free(bits);
+	table_free(&t);
+	mem_pages_free(bits, nbits / 8);
 }
 
 /* The first hit in [from, to), or to. */
@@ -352,7 +391,7 @@ look_up(struct spans *s, struct doc_at *d, size_t x, size_t n, uint32_t h)
 	if (x >= d->from && x + n <= d->covered)
 		return;
 	for (i = home(t, h); t->v[i].at != FREE; i = (i + 1) & t->mask) {
-		size_t q = t->v[i].at;
+		size_t q = t->v[i].at - 1;
 
 		if (t->v[i].hash != h || q + n > s->text.n ||
 		    memcmp(s->text.p + q, s->text.p + x, n))
@@ -453,8 +492,7 @@ spans_find(struct spans *s, size_t *n)
 	table_init(&s->windows, s->text.n / 32);
 	for (i = 0; i < s->ndocs; i++)
 		find_in_doc(s, (uint32_t)i, out);
-	free(s->windows.v);
-	s->windows.v = NULL;
+	table_free(&s->windows);
 	free(s->hit);
 	s->hit = NULL;
 	*n = s->n;
