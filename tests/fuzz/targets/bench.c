@@ -66,7 +66,7 @@ static int
 text(void *ctx, struct span s, struct err *e)
 {
 	(void)e;
-	must(uc_valid(s.p, s.n));
+	must(utf8_valid(s.p, s.n));
 	++*(size_t *)ctx;
 	return 0;
 }
