@@ -3,7 +3,8 @@
  *
  * The benchmarks become an index (corpus/ngram_bench.h), documents or shards
  * pass by it once, or twice with --max-df (corpus/ngram_run.h), and what is
- * left goes on through record/filter.h.  The tables are record/bench_report.h.
+ * left goes on through record/filter.h.  What is said at the end is
+ * corpus/ngram_report.h.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,10 @@
 #include <unistd.h>
 
 #include "base/args.h"
-#include "base/input.h"
-#include "base/json.h"
-#include "base/mem.h"
 #include "base/output.h"
-#include "base/progress.h"
 #include "corpus/bpe.h"
 #include "corpus/ngram_bench.h"
+#include "corpus/ngram_report.h"
 #include "corpus/ngram_run.h"
 #include "record/bench_report.h"
 #include "record/filter.h"
@@ -44,101 +42,22 @@ struct contam {
 	struct buf skipped;
 };
 
-/* --- what is written beside the documents --- */
-
-static void
-put_ignored(const struct contam *c, struct buf *b)
+static struct ngram_report
+report_of(const struct contam *c)
 {
-	struct buf text = {0};
-	uint32_t *v;
-	size_t i, n;
-
-	v = ngram_bench_ignored(&c->nb, &n);
-	buf_printf(b, ",\"ignored_grams\":%zu,\"ignored\":[", n);
-	for (i = 0; i < n; i++) {
-		buf_reset(&text);
-		ngram_bench_text(&c->nb, v[i], &text);
-		buf_puts(b, i ? ",{\"text\":" : "{\"text\":");
-		json_put_str(b, buf_span(&text));
-		buf_printf(b, ",\"docs\":%lu}", (unsigned long)c->nb.df[v[i]]);
-	}
-	buf_putc(b, ']');
-	buf_clear(&text);
-	free(v);
+	return (struct ngram_report){&c->nb, &c->run, c->o->scores != NULL,
+				     c->o->json};
 }
 
-/* Our members of --stats. */
-static void
-stats_json(const struct contam *c, struct buf *b)
-{
-	buf_printf(b, "\"docs_hit\":%llu,\"unit\":\"%s\",\"grams\":%zu,",
-		   (unsigned long long)c->run.docs_hit,
-		   c->vocab ? "token" : "word", ngram_count(c->nb.g));
-	bench_json(&c->nb.b, c->o->scores != NULL, b);
-	if (c->o->max_df)
-		put_ignored(c, b);
-}
-
-static int
-write_table(const struct contam *c, const char *path, int to_person,
-	    struct err *e)
-{
-	struct output *out = output_open(path, e);
-	struct buf b = {0};
-	int rc;
-
-	if (!out)
-		return -1;
-	if (to_person)
-		bench_table_text(&c->nb.b, c->o->scores != NULL, &b);
-	else
-		bench_table(&c->nb.b, c->o->scores != NULL, c->o->json, &b);
-	rc = output_write(out, b.p, b.n, e);
-	buf_clear(&b);
-	if (rc) {
-		output_abort(out);
-		return -1;
-	}
-	return output_commit(out, e);
-}
-
-/* For a person: the table, and with -v the size of the index. */
-static void
-summary(const struct contam *c)
-{
-	size_t grams = ngram_count(c->nb.g), i, n;
-	struct buf b = {0};
-	uint32_t *v;
-
-	progress_erase();
-	if (args_common.verbose)
-		fprintf(stderr, "%zu grams, %.1f bytes each\n", grams,
-			grams ? (double)ngram_bytes(c->nb.g) / grams : 0);
-	fprintf(stderr, "documents with a hit  %llu\n",
-		(unsigned long long)c->run.docs_hit);
-	v = ngram_bench_ignored(&c->nb, &n);
-	if (n)
-		fprintf(stderr, "grams in more than %llu documents, ignored  "
-			"%zu\n", (unsigned long long)c->nb.max_df, n);
-	for (i = 0; i < n && i < 5; i++) {
-		buf_reset(&b);
-		ngram_bench_text(&c->nb, v[i], &b);
-		fprintf(stderr, "  %8lu  %.*s\n",
-			(unsigned long)c->nb.df[v[i]], (int)b.n, b.p);
-	}
-	free(v);
-	buf_reset(&b);
-	bench_table_text(&c->nb.b, c->o->scores != NULL, &b);
-	fwrite(b.p, 1, b.n, stderr);
-	buf_clear(&b);
-}
-
+/* What stands beside the documents: subsets, the table. */
 static int
 write_rest(const struct contam *c, struct err *e)
 {
+	struct ngram_report r = report_of(c);
+
 	if (c->o->subsets && bench_subsets(&c->nb.b, c->o->subsets, e))
 		return -1;
-	return c->o->table ? write_table(c, c->o->table, 0, e) : 0;
+	return c->o->table ? ngram_report_table(&r, c->o->table, 0, e) : 0;
 }
 
 /* --- documents --- */
@@ -147,8 +66,9 @@ static int
 run_docs(struct contam *c, const char *const *files, size_t n, struct err *e)
 {
 	struct filter *f = filter_open(&c->o->filter, e);
+	struct ngram_report r = report_of(c);
 	struct buf extra = {0};
-	int status = -1;
+	int status;
 
 	if (!f)
 		return -1;
@@ -157,7 +77,7 @@ run_docs(struct contam *c, const char *const *files, size_t n, struct err *e)
 		filter_abort(f);
 		return -1;
 	}
-	stats_json(c, &extra);
+	ngram_report_stats(&r, &extra);
 	status = filter_commit(f, buf_span(&extra), e);
 	buf_clear(&extra);
 	return status;
@@ -165,31 +85,15 @@ run_docs(struct contam *c, const char *const *files, size_t n, struct err *e)
 
 /* --- shards --- */
 
-static int
-write_shard_stats(const struct contam *c, struct output *out, struct err *e)
-{
-	struct buf b = {0};
-	int rc;
-
-	buf_printf(&b, "{\"docs_in\":%llu,\"tokens_in\":%llu,",
-		   (unsigned long long)c->run.docs,
-		   (unsigned long long)c->run.tokens);
-	stats_json(c, &b);
-	buf_puts(&b, "}\n");
-	rc = output_write(out, b.p, b.n, e);
-	buf_clear(&b);
-	return rc;
-}
-
+/* out: report and stats, NULL where not wanted. */
 static int
 end_shards(struct contam *c, struct output **out, struct err *e)
 {
+	struct ngram_report r = report_of(c);
 	struct output *all[2];
 	size_t n = 0, i;
 
-	if (out[1] && write_shard_stats(c, out[1], e))
-		return -1;
-	if (write_rest(c, e))
+	if ((out[1] && ngram_report_shards(&r, out[1], e)) || write_rest(c, e))
 		return -1;
 	for (i = 0; i < 2; i++)
 		if (out[i])
@@ -197,10 +101,10 @@ end_shards(struct contam *c, struct output **out, struct err *e)
 	out[0] = out[1] = NULL;
 	if (output_commit_all(all, n, e))
 		return -1;
-	if (!c->o->table)
-		return write_table(c, c->o->filter.output, isatty(1) &&
-				   !c->o->filter.output && !c->o->json, e);
-	return 0;
+	if (c->o->table)
+		return 0;
+	return ngram_report_table(&r, c->o->filter.output, isatty(1) &&
+				  !c->o->filter.output && !c->o->json, e);
 }
 
 static int
@@ -364,6 +268,7 @@ main(int argc, char **argv)
 	struct args a = {"contam13", "--against FILE|DIR [options] [FILE...]",
 			 "find benchmark examples in training data", table, 15};
 	struct contam c = {.o = &o};
+	struct ngram_report r;
 	struct err e = {0};
 	int first, shards, status;
 
@@ -386,8 +291,9 @@ main(int argc, char **argv)
 		 &e);
 	if (status < 0)
 		die_err(&e);
+	r = report_of(&c);
 	if (!args_common.quiet && (args_common.verbose || isatty(2)))
-		summary(&c);
+		ngram_report_summary(&r, args_common.verbose);
 	ngram_bench_clear(&c.nb);
 	bpe_free(c.bpe);
 	vocab_free(c.vocab);
