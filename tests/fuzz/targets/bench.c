@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "corpus/unicode.h"
+#include "base/utf8.h"
 #include "record/bench.h"
 #include "tests/fuzz/target.h"
 
