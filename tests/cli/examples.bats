@@ -29,6 +29,33 @@ setup() {
 	[ "$status" -eq 2 ]
 }
 
+@test "clean-and-pack: every stage reads what the one before kept" {
+	run env DOCS=120 "$root/examples/clean-and-pack/run.sh" "$out"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"12 exact"* ]]
+	[[ "$output" == *"1 repeat"* ]]
+	# a stage that loses a document is found
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	for p in dedup tok-train pack decode-batch; do
+		ln -s "$(cd "$BIN" && pwd)/$p" "$BATS_TEST_TMPDIR/bin/$p"
+	done
+	printf '#!/bin/sh\n"%s" "$@" | sed 5d\n' \
+		"$(cd "$BIN" && pwd)/contam13" > "$BATS_TEST_TMPDIR/bin/contam13"
+	chmod +x "$BATS_TEST_TMPDIR/bin/contam13"
+	run env DOCS=120 BIN="$BATS_TEST_TMPDIR/bin" \
+		"$root/examples/clean-and-pack/run.sh" "$out"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"stage 2 kept"* ]]
+}
+
+@test "near-in-stages gives what one process gives" {
+	run env DOCS=150 "$root/examples/near-in-stages/run.sh" "$out"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"180 documents"*" 150 kept"* ]]
+}
+
 @test "train goes from text to samples" {
 	run env STEPS=20 "$root/examples/train/run.sh" "$demo"
 	echo "$output"
@@ -112,7 +139,7 @@ prepare() {
 	awk '/^## What to check/ { on = 1; next } /^## / { on = 0 }
 		on && /^\|.*`/ { sub(/^[^`]*`/, ""); sub(/`[^`]*$/, "")
 			print }' "$root/README.md" > all
-	[ "$(wc -l < all)" -eq 12 ]
+	[ "$(wc -l < all)" -eq 15 ]
 	id=$(head -n 1 corpus.jsonl | sed 's/.*"id":"\([^"]*\)".*/\1/')
 	n=0
 	while IFS= read -r line; do
@@ -122,5 +149,5 @@ prepare() {
 		bash -euo pipefail -c "$line" > out
 		n=$((n + 1))
 	done < all
-	[ "$n" -eq 11 ]
+	[ "$n" -eq 14 ]
 }
