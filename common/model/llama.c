@@ -143,15 +143,19 @@ make_angles(struct llama *m)
 	int64_t half = m->c.head_dim / 2, p, i;
 	size_t bytes = (size_t)(m->positions * half) * sizeof(float);
 	float *c = xmalloc(bytes), *s = xmalloc(bytes);
+	double *freq = xmalloc((size_t)half * sizeof *freq);
 
+	for (i = 0; i < half; i++)
+		freq[i] = pow(m->c.rope_theta,
+			      -2.0 * (double)i / (double)m->c.head_dim);
 	for (p = 0; p < m->positions; p++)
 		for (i = 0; i < half; i++) {
-			double a = (double)p * pow(m->c.rope_theta,
-				-2.0 * (double)i / (double)m->c.head_dim);
+			double a = (double)p * freq[i];
 
 			c[p * half + i] = (float)cos(a);
 			s[p * half + i] = (float)sin(a);
 		}
+	free(freq);
 	m->cos = k->alloc(k, bytes);
 	m->sin = k->alloc(k, bytes);
 	k->upload(k, m->cos, c, bytes);

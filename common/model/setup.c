@@ -213,6 +213,26 @@ open_tokenizer(struct job *j, struct err *e)
 
 /* ---- shards ---- */
 
+/* Ids of the shards must be below: 0 and no error, nobody says. */
+static int
+id_limit(const struct job *j, uint32_t *limit, struct err *e)
+{
+	const char *folder = j->from ? j->from : j->o.init_from;
+	struct model_config c;
+
+	*limit = 0;
+	if (j->o.vocab_size)
+		*limit = (uint32_t)j->o.vocab_size;
+	else if (j->vocab)
+		*limit = j->vocab->n;
+	else if (folder) {
+		if (config_load(&c, folder, e) < 0)
+			return -1;
+		*limit = (uint32_t)c.vocab;
+	}
+	return 0;
+}
+
 static struct shards *
 open_shards(struct job *j, const struct arg_list *paths, struct err *e)
 {
@@ -226,8 +246,8 @@ open_shards(struct job *j, const struct arg_list *paths, struct err *e)
 		h.bos = j->vocab->bos;
 		h.eos = j->vocab->eos;
 	}
-	h.vocab = j->o.vocab_size ? (uint32_t)j->o.vocab_size :
-		j->vocab ? j->vocab->n : 0;
+	if (id_limit(j, &h.vocab, e) < 0)
+		return NULL;
 	h.limit = h.vocab > 0;
 	s = shards_open_hint(paths->v, paths->n, &h, e);
 	if (!s)

@@ -478,6 +478,14 @@ wait_for_line() {
 		--shard-format nanogpt --seq-len 16 --batch-size 6 --steps 1 \
 		--peak-tflops 1 -o "$T/r"
 	[[ $stderr == *511*300* ]]
+	# without a tokenizer the folder says how many there are
+	cp -r "$MODELS/llama-gqa" "$T/m"
+	chmod u+w "$T/m"
+	rm -f "$T/m/tokenizer.json"
+	printf '\377\377' | dd of="$T/x.bin" bs=1 seek=80 conv=notrunc 2> "$T/dd"
+	refused "$BIN/lm-train" --init-from "$T/m" --data "$T/x.bin" --shard-format \
+		nanogpt --seq-len 16 --batch-size 6 --steps 1 --peak-tflops 1 -o "$T/s"
+	[[ $stderr == *"x.bin: offset 80: "*65535* ]]
 }
 
 @test "bad options: status 2 before anything is written" {
