@@ -56,7 +56,7 @@ from_run(struct options *o, struct run_data *r, struct err *e)
 		o->batch = (int64_t)r->batch_size;
 	if (!o->has_mask)
 		o->doc_mask = r->doc_mask;
-	if ((uint64_t)o->rank < r->world_size)
+	if (!o->has_rank || (uint64_t)o->rank < r->world_size)
 		return 0;
 	return err_set(e, "%s/config.json: rank %lld asked for, \"world_size\" "
 		       "is %llu", o->run, (long long)o->rank,
@@ -303,7 +303,8 @@ int
 main(int argc, char **argv)
 {
 	struct options o = {.doc_mask = 1, .batch = 16, .repeat = 100,
-		.share = 0.9, .rate = 1e-6, .eot = -1, .seed = 1, .random = 1};
+		.share = 0.9, .rate = 1e-6, .eot = -1, .seed = 1, .step = -1,
+		.rank = -1};
 	const struct arg table[] = {
 		{NULL, 0, ARG_SECTION, NULL, NULL, "which", 0, 0, NULL, NULL},
 		{"window", 0, ARG_STR, &o.window, "N[:COUNT]",

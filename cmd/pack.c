@@ -70,7 +70,8 @@ set_open(const struct pack *p, const char *dir, size_t mem,
 		.pad = v->pad >= 0 ? v->pad : v->eos >= 0 ? v->eos : 0,
 		.seq_len = o->seq_len, .policy = o->policy,
 		.windows = packer_windowed(&opts),
-		.shuffled = o->shuffle, .shuffle_seed = o->seed,
+		.shuffled = o->shuffle,
+		.shuffle_seed = o->shuffle ? (uint64_t)o->seed : 0,
 	};
 	struct packer_sink sink = {NULL, sink_doc, sink_window};
 
@@ -259,7 +260,7 @@ main(int argc, char **argv)
 		"concat", "best-fit", "pad", NULL
 	};
 	struct options o = {
-		.bos = 1, .eos = 1, .seq_len = 2048, .shard_tokens = 100000000,
+		.bos = 1, .eos = 1, .seed = -1, .seq_len = 2048, .shard_tokens = 100000000,
 		.mem = 512 << 20, .batch = 32,
 	};
 	struct arg table[32] = {
@@ -282,7 +283,8 @@ main(int argc, char **argv)
 		{"policy", 0, ARG_ENUM, &o.policy, "NAME",
 		 "how windows are filled", 0, 0, policies, NULL},
 		{"shuffle", 0, ARG_INT, &o.seed, "SEED",
-		 "put the windows in a random order, made from SEED", 0, 9e15, NULL, &o.shuffle},
+		 "put the windows in a random order, made from SEED", 0, 9e15,
+		 NULL, &o.shuffle},
 		{"val-frac", 0, ARG_REAL, &o.val_frac, "X",
 		 "share of the documents for validation", 0, 1, NULL,
 		 &o.has_val},

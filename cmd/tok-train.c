@@ -100,7 +100,7 @@ parse(struct options *o, int argc, char **argv)
 	};
 	struct args a = {
 		"tok-train", "[options] [FILE...]",
-		"Learn a byte-level BPE vocabulary from documents.", t, 11
+		"learn a byte-level BPE vocabulary from documents", t, 11
 	};
 	int at;
 
