@@ -6,6 +6,8 @@
  * pages before anything touches it: a hash table of some GiB then costs one
  * TLB miss where it would cost two.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -70,6 +72,25 @@ xmemdup0(const void *p, size_t n)
 		memcpy(q, p, n);
 	q[n] = 0;
 	return q;
+}
+
+char *
+xstrf(const char *fmt, ...)
+{
+	va_list ap, again;
+	char *s;
+	int n;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		die("%s: cannot be formatted", fmt);
+	s = xmalloc((size_t)n + 1);
+	vsnprintf(s, (size_t)n + 1, fmt, again);
+	va_end(again);
+	return s;
 }
 
 void *

@@ -17,6 +17,8 @@ void *xrealloc(void *p, size_t n);
 void *xreallocarray(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);
 char *xmemdup0(const void *p, size_t n);	/* n bytes and a NUL */
+char *xstrf(const char *fmt, ...)		/* as printf would print */
+	__attribute__((format(printf, 1, 2)));
 
 /*
  * Zeroed pages for large tables, on huge pages where the kernel gives them

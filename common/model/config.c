@@ -400,20 +400,10 @@ get_shape(struct reader *r, struct model_config *c)
 	return get_theta(r, &c->rope_theta);
 }
 
-static char *
-path_in(const char *dir, const char *name)
-{
-	struct buf b = {0};
-
-	buf_printf(&b, "%s/%s", dir, name);
-	buf_putc(&b, '\0');
-	return b.p;
-}
-
 static int
 load_ids(struct model_config *c, const char *dir, struct err *e)
 {
-	char *path = path_in(dir, "generation_config.json");
+	char *path = xstrf("%s/generation_config.json", dir);
 	struct json *root = NULL;
 	struct reader r = {NULL, path, e};
 	int rc = 0;
@@ -434,7 +424,7 @@ load_ids(struct model_config *c, const char *dir, struct err *e)
 int
 config_load(struct model_config *c, const char *dir, struct err *e)
 {
-	char *path = path_in(dir, "config.json");
+	char *path = xstrf("%s/config.json", dir);
 	struct json *root = json_load(path, e);
 	struct reader r = {root, path, e};
 	struct err why = {0};

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/carve.h"
 #include "model/decode.h"
 
 struct decoder {
@@ -32,20 +33,6 @@ struct decoder {
 	void *block;
 };
 
-struct carve {
-	char *base;
-	size_t at;
-};
-
-static void *
-take(struct carve *c, int64_t n, size_t size)
-{
-	void *p = c->base ? c->base + c->at : NULL;
-
-	c->at += ((size_t)n * size + 63) / 64 * 64;
-	return p;
-}
-
 static size_t
 carve_all(struct decoder *d, const struct model_config *c, size_t s,
 	  char *base)
@@ -56,26 +43,26 @@ carve_all(struct decoder *d, const struct model_config *c, size_t s,
 	int64_t cache = d->slots * c->kv_heads * d->positions * c->head_dim;
 
 	for (i = 0; i < c->layers; i++) {
-		void *kc = take(&v, cache, s), *vc = take(&v, cache, s);
+		void *kc = carve(&v, cache, s), *vc = carve(&v, cache, s);
 
 		if (d->kc) {
 			d->kc[i] = kc;
 			d->vc[i] = vc;
 		}
 	}
-	d->x = take(&v, n * c->hidden, 4);
-	d->h = take(&v, n * c->hidden, s);
-	d->qkv = take(&v, n * q, s);
-	d->o = take(&v, n * hd, s);
-	d->gu = take(&v, n * 2 * c->inter, s);
-	d->act = take(&v, n * c->inter, s);
-	d->tok = take(&v, n, 4);
-	d->slot = take(&v, n, 4);
-	d->pos = take(&v, n, 4);
-	d->loss = take(&v, n, 4);
-	d->logz = take(&v, n, 4);
-	d->target = take(&v, n, 4);
-	d->argmax = take(&v, n, 4);
+	d->x = carve(&v, n * c->hidden, 4);
+	d->h = carve(&v, n * c->hidden, s);
+	d->qkv = carve(&v, n * q, s);
+	d->o = carve(&v, n * hd, s);
+	d->gu = carve(&v, n * 2 * c->inter, s);
+	d->act = carve(&v, n * c->inter, s);
+	d->tok = carve(&v, n, 4);
+	d->slot = carve(&v, n, 4);
+	d->pos = carve(&v, n, 4);
+	d->loss = carve(&v, n, 4);
+	d->logz = carve(&v, n, 4);
+	d->target = carve(&v, n, 4);
+	d->argmax = carve(&v, n, 4);
 	return v.at;
 }
 

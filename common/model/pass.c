@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "model/carve.h"
 #include "model/pass.h"
 
 struct acts {
@@ -48,21 +49,6 @@ struct pass {
 	void *block;		/* all of it: one allocation */
 };
 
-/* Sizes are added up first and pointers handed out in a second round. */
-struct carve {
-	char *base;
-	size_t at;
-};
-
-static void *
-take(struct carve *c, int64_t n, size_t size)
-{
-	void *p = c->base ? c->base + c->at : NULL;
-
-	c->at += ((size_t)n * size + 63) / 64 * 64;
-	return p;
-}
-
 static void
 carve_layer(struct acts *a, struct carve *v, const struct model_config *c,
 	    size_t s, int64_t n, int train)
@@ -70,17 +56,17 @@ carve_layer(struct acts *a, struct carve *v, const struct model_config *c,
 	int64_t hd = c->heads * c->head_dim;
 	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
 
-	a->x = take(v, n * c->hidden, 4);
-	a->xm = take(v, n * c->hidden, 4);
-	a->rstd1 = take(v, n, 4);
-	a->rstd2 = take(v, n, 4);
-	a->h1 = take(v, n * c->hidden, s);
-	a->h2 = train ? take(v, n * c->hidden, s) : a->h1;
-	a->qkv = take(v, n * q, s);
-	a->qkv0 = c->qk_norm && train ? take(v, n * q, s) : a->qkv;
-	a->o = take(v, n * hd, s);
-	a->lse = take(v, n * c->heads, 4);
-	a->gu = take(v, n * 2 * c->inter, s);
+	a->x = carve(v, n * c->hidden, 4);
+	a->xm = carve(v, n * c->hidden, 4);
+	a->rstd1 = carve(v, n, 4);
+	a->rstd2 = carve(v, n, 4);
+	a->h1 = carve(v, n * c->hidden, s);
+	a->h2 = train ? carve(v, n * c->hidden, s) : a->h1;
+	a->qkv = carve(v, n * q, s);
+	a->qkv0 = c->qk_norm && train ? carve(v, n * q, s) : a->qkv;
+	a->o = carve(v, n * hd, s);
+	a->lse = carve(v, n * c->heads, 4);
+	a->gu = carve(v, n * 2 * c->inter, s);
 }
 
 static void
@@ -90,18 +76,18 @@ carve_scratch(struct pass *p, struct carve *v, const struct model_config *c,
 	int64_t hd = c->heads * c->head_dim;
 	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
 
-	p->x = take(v, n * c->hidden, 4);
-	p->rstd = take(v, n, 4);
-	p->h = take(v, n * c->hidden, s);
-	p->act = take(v, n * c->inter, s);
-	p->pos = take(v, n, 4);
+	p->x = carve(v, n * c->hidden, 4);
+	p->rstd = carve(v, n, 4);
+	p->h = carve(v, n * c->hidden, s);
+	p->act = carve(v, n * c->inter, s);
+	p->pos = carve(v, n, 4);
 	if (!p->train)
 		return;
-	p->dact = take(v, n * (c->inter > hd ? c->inter : hd), s);
-	p->dqkv = take(v, n * q, s);
-	p->dh = take(v, n * c->hidden, s);
-	p->dx = take(v, n * c->hidden, 4);
-	p->dxc = s == 2 ? take(v, n * c->hidden, 2) : (void *)p->dx;
+	p->dact = carve(v, n * (c->inter > hd ? c->inter : hd), s);
+	p->dqkv = carve(v, n * q, s);
+	p->dh = carve(v, n * c->hidden, s);
+	p->dx = carve(v, n * c->hidden, 4);
+	p->dxc = s == 2 ? carve(v, n * c->hidden, 2) : (void *)p->dx;
 }
 
 static size_t

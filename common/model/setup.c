@@ -24,20 +24,10 @@
 #include "model/job.h"
 #include "record/ckpt.h"
 
-static char *
-path_in(const char *dir, const char *name)
-{
-	struct buf b = {0};
-
-	buf_printf(&b, "%s/%s", dir, name);
-	buf_putc(&b, '\0');
-	return b.p;
-}
-
 static int
 exists(const char *dir, const char *name)
 {
-	char *p = path_in(dir, name);
+	char *p = xstrf("%s/%s", dir, name);
 	int yes = access(p, F_OK) == 0;
 
 	free(p);
@@ -92,7 +82,7 @@ fresh_options(struct job *j, const struct options *cmd, struct err *e)
 		return -1;
 	if (j->o.init_from && !j->o.tokenizer &&
 	    exists(j->o.init_from, "tokenizer.json")) {
-		tok = path_in(j->o.init_from, "tokenizer.json");
+		tok = xstrf("%s/tokenizer.json", j->o.init_from);
 		j->o.tokenizer = tok;
 	}
 	return 0;
@@ -142,7 +132,7 @@ lock_run(struct job *j, struct err *e)
 static int
 resume_options(struct job *j, const struct options *cmd, struct err *e)
 {
-	char *path = path_in(cmd->resume, "config.json");
+	char *path = xstrf("%s/config.json", cmd->resume);
 	int rc;
 
 	if (cmd->out || cmd->config) {
@@ -165,7 +155,7 @@ resume_options(struct job *j, const struct options *cmd, struct err *e)
 		return -1;
 	if (j->from && exists(j->from, "tokenizer.json") &&
 	    !cmd->tokenizer)
-		j->tok_path = path_in(j->from, "tokenizer.json");
+		j->tok_path = xstrf("%s/tokenizer.json", j->from);
 	return 0;
 }
 
@@ -181,7 +171,7 @@ read_token_config(struct job *j, struct err *e)
 	if (slash)
 		*slash = '\0';
 	if (exists(slash ? dir : ".", "tokenizer_config.json")) {
-		char *path = path_in(slash ? dir : ".",
+		char *path = xstrf("%s/%s", slash ? dir : ".",
 				     "tokenizer_config.json");
 
 		rc = input_slurp(path, &p, &n, e);
@@ -518,7 +508,7 @@ make_model(struct job *j, struct err *e)
 static int
 write_config(const struct job *j, struct err *e)
 {
-	char *path = path_in(j->run, "config.json");
+	char *path = xstrf("%s/config.json", j->run);
 	struct output *out = output_open(path, e);
 	struct buf b = {0};
 	int rc = -1;
@@ -554,7 +544,7 @@ make_run(struct job *j, struct err *e)
 static int
 open_log(struct job *j, struct err *e)
 {
-	char *path = path_in(j->run, "train.jsonl");
+	char *path = xstrf("%s/train.jsonl", j->run);
 
 	if (trainlog_cut(path, j->at.step, e) == 0)
 		j->log = trainlog_open(path, e);

@@ -176,16 +176,6 @@ state_save(const char *run, const struct state_src *s, struct err *e)
 
 /* ---- reading ---- */
 
-static char *
-path_in(const char *dir, const char *name)
-{
-	struct buf b = {0};
-
-	buf_printf(&b, "%s/%s", dir, name);
-	buf_putc(&b, '\0');
-	return b.p;
-}
-
 static int
 get_count(const struct json *j, const char *key, uint64_t *to,
 	  const char *path, struct err *e)
@@ -274,7 +264,7 @@ int
 state_load(const char *dir, struct run_state *at, struct data_id *d,
 	   struct buf *history, struct err *e)
 {
-	char *path = path_in(dir, "train_state.json");
+	char *path = xstrf("%s/train_state.json", dir);
 	struct json *j = json_load(path, e);
 	int rc = -1;
 
@@ -316,7 +306,7 @@ same_bytes(void *ctx, const void *p, size_t bytes, struct err *e)
 static int
 check_weights(const char *dir, const struct llama *m, struct err *e)
 {
-	char *path = path_in(dir, "model.safetensors");
+	char *path = xstrf("%s/model.safetensors", dir);
 	struct st *s = st_open(path, e);
 	enum st_dtype d = m->dt == K_BF16 ? ST_BF16 : ST_F32;
 	size_t i;
@@ -344,7 +334,7 @@ int
 state_load_tensors(const char *dir, struct llama *m, struct optim *opt,
 		   struct err *e)
 {
-	char *path = path_in(dir, "optimizer.safetensors");
+	char *path = xstrf("%s/optimizer.safetensors", dir);
 	struct st *s = st_open(path, e);
 	int rc = s ? 0 : -1;
 

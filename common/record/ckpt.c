@@ -71,19 +71,6 @@ forget_disk(void)
 	free(dir);
 }
 
-static char *
-strf(const char *fmt, ...)
-{
-	char *s = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&s, fmt, ap) < 0)
-		s = NULL;
-	va_end(ap);
-	return s ? s : xmalloc(SIZE_MAX);
-}
-
 static void
 writer_free(struct ckpt_writer *w)
 {
@@ -145,8 +132,8 @@ ckpt_begin(const char *run, uint64_t step, uint64_t bytes, struct err *e)
 	if (!w->hash)
 		xmalloc(SIZE_MAX);
 	w->run = xstrdup(run);
-	w->dir = strf("%s/step-%08" PRIu64, run, step);
-	w->tmp = strf("%s/.step-%08" PRIu64 ".%ld.tmp", run, step,
+	w->dir = xstrf("%s/step-%08" PRIu64, run, step);
+	w->tmp = xstrf("%s/.step-%08" PRIu64 ".%ld.tmp", run, step,
 		      (long)getpid());
 	if (mkdir(w->tmp, 0777) < 0) {
 		err_sys(e, errno, "%s: cannot make", w->tmp);
@@ -165,7 +152,7 @@ ckpt_open(struct ckpt_writer *w, const char *name, struct err *e)
 
 	if (w->nfiles == MAX_FILES)
 		return err_set(e, "%s: more than %d files", w->dir, MAX_FILES);
-	path = strf("%s/%s", w->tmp, name);
+	path = xstrf("%s/%s", w->tmp, name);
 	on_disk.path[on_disk.n] = path;
 	on_disk.n++;
 	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -276,7 +263,7 @@ make_visible(struct ckpt_writer *w, struct err *e)
 	int rc = 0;
 
 	if (access(w->dir, F_OK) == 0) {
-		old = strf("%s.old.tmp", w->tmp);
+		old = xstrf("%s.old.tmp", w->tmp);
 		if (rename(w->dir, old) < 0) {
 			free(old);
 			return err_sys(e, errno, "%s: cannot put aside",
@@ -297,8 +284,8 @@ make_visible(struct ckpt_writer *w, struct err *e)
 int
 ckpt_link(const char *run, const char *dir, struct err *e)
 {
-	char *tmp = strf("%s/.latest.%ld.tmp", run, (long)getpid());
-	char *link = strf("%s/latest", run);
+	char *tmp = xstrf("%s/.latest.%ld.tmp", run, (long)getpid());
+	char *link = xstrf("%s/latest", run);
 	int rc = 0;
 
 	unlink(tmp);
@@ -389,7 +376,7 @@ verify_entry(const char *dir, const struct json *j, struct err *e)
 	    memchr(j->key.p, 0, j->key.n))
 		return err_set(e, "%s/manifest.json: entry %.*s is broken", dir,
 			       (int)j->key.n, j->key.p);
-	path = strf("%s/%.*s", dir, (int)j->key.n, j->key.p);
+	path = xstrf("%s/%.*s", dir, (int)j->key.n, j->key.p);
 	rc = hash_file(path, &bytes, &hash, e);
 	if (rc == 0 && bytes != (uint64_t)n->i)
 		rc = err_set(e, "%s: %" PRIu64 " bytes, the manifest says %"
@@ -405,7 +392,7 @@ verify_entry(const char *dir, const struct json *j, struct err *e)
 int
 ckpt_verify(const char *dir, struct err *e)
 {
-	char *path = strf("%s/manifest.json", dir);
+	char *path = xstrf("%s/manifest.json", dir);
 	struct json *root = json_load(path, e);
 	const struct json *files = json_get(root, "files");
 	size_t i;
@@ -470,7 +457,7 @@ list_steps(const char *run, struct names *l, struct err *e)
 		if (ckpt_step(de->d_name) < 0)
 			continue;
 		l->v = xreallocarray(l->v, l->n + 1, sizeof *l->v);
-		l->v[l->n++] = strf("%s/%s", run, de->d_name);
+		l->v[l->n++] = xstrf("%s/%s", run, de->d_name);
 	}
 	closedir(d);
 	if (l->n)
@@ -517,7 +504,7 @@ ckpt_prune(const char *run, size_t keep, uint64_t step, struct err *e)
 		i++;
 	for (i += keep; i < l.n && rc == 0; i++) {
 		/* out of sight first, so that no half removed one is seen */
-		char *tmp = strf("%s/.%s.prune.tmp", run,
+		char *tmp = xstrf("%s/.%s.prune.tmp", run,
 				 strrchr(l.v[i], '/') + 1);
 
 		if (rename(l.v[i], tmp) < 0)
@@ -547,7 +534,7 @@ ckpt_sweep(const char *run, struct err *e)
 		if ((strncmp(de->d_name, ".step-", 6) && !link) || n < 10 ||
 		    strcmp(de->d_name + n - 4, ".tmp"))
 			continue;
-		path = strf("%s/%s", run, de->d_name);
+		path = xstrf("%s/%s", run, de->d_name);
 		if (!link)
 			rc = remove_dir(path, e);
 		else if (unlink(path) < 0)

@@ -9,20 +9,6 @@
 
 #include "record/ckpt.h"
 
-static int
-make_dir(void **state)
-{
-	*state = test_folder();
-	return *state ? 0 : -1;
-}
-
-static int
-remove_dir(void **state)
-{
-	test_remove(*state);
-	return 0;
-}
-
 static void
 save(const char *run, uint64_t step, const char *text)
 {
@@ -216,15 +202,14 @@ manifest_stays_inside(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 	const struct CMUnitTest tests[] = {
-		T(saved_and_found),
-		T(broken_ones_are_passed_over),
-		T(aborted_leaves_nothing),
-		T(no_room_is_said_before),
-		T(same_step_again),
-		T(prune_and_sweep),
-		T(manifest_stays_inside),
+		TEST_IN_FOLDER(saved_and_found),
+		TEST_IN_FOLDER(broken_ones_are_passed_over),
+		TEST_IN_FOLDER(aborted_leaves_nothing),
+		TEST_IN_FOLDER(no_room_is_said_before),
+		TEST_IN_FOLDER(same_step_again),
+		TEST_IN_FOLDER(prune_and_sweep),
+		TEST_IN_FOLDER(manifest_stays_inside),
 	};
 
 	return cmocka_run_group_tests_name("ckpt", tests, NULL, NULL);

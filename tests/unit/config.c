@@ -10,20 +10,6 @@
 #include "model/config.h"
 #include "model/options.h"
 
-static int
-make_dir(void **state)
-{
-	*state = test_folder();
-	return *state ? 0 : -1;
-}
-
-static int
-remove_dir(void **state)
-{
-	test_remove(*state);
-	return 0;
-}
-
 /* Parameters of the presets with a vocabulary of 50257, by hand. */
 static void
 presets(void **state)
@@ -373,19 +359,18 @@ override(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 	const struct CMUnitTest tests[] = {
-		T(presets),
-		T(reads_both_spellings),
-		T(ends_of_text),
-		T(round_trip),
-		T(refused_by_name),
-		T(default_scaling_is_none),
-		T(file_and_line),
-		T(bad_files),
-		T(stored_options),
-		T(resolves),
-		T(override),
+		TEST_IN_FOLDER(presets),
+		TEST_IN_FOLDER(reads_both_spellings),
+		TEST_IN_FOLDER(ends_of_text),
+		TEST_IN_FOLDER(round_trip),
+		TEST_IN_FOLDER(refused_by_name),
+		TEST_IN_FOLDER(default_scaling_is_none),
+		TEST_IN_FOLDER(file_and_line),
+		TEST_IN_FOLDER(bad_files),
+		TEST_IN_FOLDER(stored_options),
+		TEST_IN_FOLDER(resolves),
+		TEST_IN_FOLDER(override),
 	};
 
 	return cmocka_run_group_tests_name("config", tests, NULL, NULL);

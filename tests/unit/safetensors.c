@@ -7,21 +7,6 @@
 
 #include "record/safetensors.h"
 
-
-static int
-make_dir(void **state)
-{
-	*state = test_folder();
-	return *state ? 0 : -1;
-}
-
-static int
-remove_dir(void **state)
-{
-	test_remove(*state);
-	return 0;
-}
-
 /* A file of a header and n data bytes. */
 static const char *
 file_of(const char *dir, const char *header, size_t n)
@@ -257,15 +242,14 @@ index_must_fit(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 	const struct CMUnitTest tests[] = {
-		T(reads_what_it_writes),
-		T(halves),
-		T(broken_headers),
-		T(odd_but_legal),
-		T(header_length),
-		T(sharded_folder),
-		T(index_must_fit),
+		TEST_IN_FOLDER(reads_what_it_writes),
+		TEST_IN_FOLDER(halves),
+		TEST_IN_FOLDER(broken_headers),
+		TEST_IN_FOLDER(odd_but_legal),
+		TEST_IN_FOLDER(header_length),
+		TEST_IN_FOLDER(sharded_folder),
+		TEST_IN_FOLDER(index_must_fit),
 	};
 
 	return cmocka_run_group_tests_name("safetensors", tests, NULL, NULL);

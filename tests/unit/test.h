@@ -57,6 +57,24 @@ test_remove(char *folder)
 	free(folder);
 }
 
+static inline int
+test_setup(void **state)
+{
+	*state = test_folder();
+	return *state ? 0 : -1;
+}
+
+static inline int
+test_teardown(void **state)
+{
+	test_remove(*state);
+	return 0;
+}
+
+/* In cmocka's table: *state is a new folder, removed when f is done. */
+#define TEST_IN_FOLDER(f) \
+	cmocka_unit_test_setup_teardown(f, test_setup, test_teardown)
+
 static inline void
 test_write(const char *path, const void *p, size_t n)
 {

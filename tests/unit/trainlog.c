@@ -8,20 +8,6 @@
 #include "base/json.h"
 #include "record/trainlog.h"
 
-static int
-make_dir(void **state)
-{
-	*state = test_folder();
-	return *state ? 0 : -1;
-}
-
-static int
-remove_dir(void **state)
-{
-	test_remove(*state);
-	return 0;
-}
-
 static void
 step_keys(void **state)
 {
@@ -116,11 +102,10 @@ cut_refuses_other_files(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 	const struct CMUnitTest tests[] = {
-		T(step_keys),
-		T(cut),
-		T(cut_refuses_other_files),
+		TEST_IN_FOLDER(step_keys),
+		TEST_IN_FOLDER(cut),
+		TEST_IN_FOLDER(cut_refuses_other_files),
 	};
 
 	return cmocka_run_group_tests_name("trainlog", tests, NULL, NULL);

@@ -1,0 +1,29 @@
+/*
+ * carve.h - many arrays out of one allocation of device memory
+ *
+ * A function that carves all arrays in order is called twice: with base NULL
+ * it adds up their sizes, v.at is the sum; with the allocation as base it
+ * hands out the pointers.  Each starts at a multiple of 64 bytes.
+ */
+#ifndef ASSAY_CARVE_H
+#define ASSAY_CARVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct carve {
+	char *base;
+	size_t at;
+};
+
+/* Room for n values of size bytes; NULL while base is. */
+static inline void *
+carve(struct carve *v, int64_t n, size_t size)
+{
+	void *p = v->base ? v->base + v->at : NULL;
+
+	v->at += ((size_t)n * size + 63) / 64 * 64;
+	return p;
+}
+
+#endif
