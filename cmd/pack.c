@@ -172,30 +172,24 @@ outputs_abort(struct pack *p)
 static int
 outputs_commit(struct pack *p, const struct packsum *sum, struct err *e)
 {
+	struct shard_writer *sets[] = {p->val, p->train};
 	struct buf b = {0};
 	int r = 0;
 
 	if (p->stats) {
 		packsum_json(sum, &b);
-		r = output_write(p->stats, b.p, b.n, e);
+		r = output_write(p->stats, b.p, b.n, e) ||
+		    output_finish(p->stats, e) ? -1 : 0;
 		buf_clear(&b);
 	}
-	if (r || (p->stats && output_finish(p->stats, e)) ||
-	    (p->val && shard_writer_finish(p->val, e)) ||
-	    shard_writer_finish(p->train, e)) {
+	if (r) {
 		outputs_abort(p);
 		return -1;
 	}
-	if (p->val)
-		r = shard_writer_commit(p->val, e);
-	if (r)
-		shard_writer_abort(p->train);
-	else
-		r = shard_writer_commit(p->train, e);
-	if (r)
-		output_abort(p->stats);
-	else if (p->stats)
-		r = output_commit(p->stats, e);
+	r = shard_writer_commit_all(sets, 2, e);
+	if (!r && p->stats)
+		return output_commit(p->stats, e);
+	output_abort(p->stats);
 	return r;
 }
 

@@ -173,14 +173,13 @@ int shard_write_window(struct shard_writer *w, const uint32_t *ids, size_t real,
 		       const struct shard_part *parts, size_t nparts,
 		       struct err *e);
 
-/*
- * All bytes to the device, under temporary names: of what can fail, only the
- * renames are left to commit, so that two sets can appear together.  On error
- * the caller aborts.  commit does it where nobody did.
- */
-int shard_writer_finish(struct shard_writer *w, struct err *e);
 /* Frees w in any case, as abort does. */
 int shard_writer_commit(struct shard_writer *w, struct err *e);
+/*
+ * Several sets, NULL ones left out: all bytes are on the device before the
+ * first file appears, and no signal comes in between.
+ */
+int shard_writer_commit_all(struct shard_writer **w, size_t n, struct err *e);
 void shard_writer_abort(struct shard_writer *w);
 
 #endif

@@ -51,7 +51,6 @@ struct shard_writer {
 	struct buf tmp, length, bound;
 	z_stream z;
 	int z_open;
-	int finished;
 };
 
 static struct output *
@@ -539,45 +538,62 @@ remove_stale(const struct shard_writer *w, struct err *e)
 	return r;
 }
 
-int
-shard_writer_finish(struct shard_writer *w, struct err *e)
+/* All bytes to the device: of what can fail, the renames are left. */
+static int
+finish(struct shard_writer *w, struct err *e)
 {
 	size_t i;
 
-	if (w->finished)
-		return 0;
 	if (file_end(w, 1, e) < 0)
 		return -1;
 	for (i = 0; i < w->nout; i++)
 		if (output_finish(w->out[i], e) < 0)
 			return -1;
-	w->finished = 1;
 	return 0;
 }
 
+static int
+appear(struct shard_writer *w, struct err *e)
+{
+	int r = output_commit_all(w->out, w->nout, e);
+
+	if (r == 0 && w->dir)
+		r = remove_stale(w, e);
+	if (r < 0 && w->made_dir)
+		rmdir(w->dir);		/* only if nothing is in it */
+	release(w);
+	return r;
+}
+
 int
-shard_writer_commit(struct shard_writer *w, struct err *e)
+shard_writer_commit_all(struct shard_writer **w, size_t n, struct err *e)
 {
 	sigset_t hold, old;
-	int r;
+	size_t i;
+	int r = 0;
 
-	if (shard_writer_finish(w, e) < 0) {
-		shard_writer_abort(w);
-		return -1;
-	}
+	for (i = 0; i < n && r == 0; i++)
+		if (w[i])
+			r = finish(w[i], e);
 	sigemptyset(&hold);
 	sigaddset(&hold, SIGINT);
 	sigaddset(&hold, SIGTERM);
 	sigaddset(&hold, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &hold, &old);
-	r = output_commit_all(w->out, w->nout, e);
-	if (r == 0 && w->dir)
-		r = remove_stale(w, e);
+	for (i = 0; i < n; i++) {
+		if (r < 0)
+			shard_writer_abort(w[i]);
+		else if (w[i])
+			r = appear(w[i], e);
+	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r < 0 && w->made_dir)
-		rmdir(w->dir);		/* only if nothing is in it */
-	release(w);
 	return r;
+}
+
+int
+shard_writer_commit(struct shard_writer *w, struct err *e)
+{
+	return shard_writer_commit_all(&w, 1, e);
 }
 
 void
