@@ -1,0 +1,192 @@
+/*
+ * indicators.c - Land and Bartolo's indicators of a matrix
+ *
+ * The 7 x 3 matrix and its numbers were computed apart, in pure Python from
+ * the formulas of the paper's code (cohere-ai/magikarp, model.py).
+ */
+#include "tests/unit/test.h"
+
+#include <math.h>
+
+#include "corpus/indicators.h"
+
+static const float E[7 * 3] = {
+	1, 0, .5f, 0, 1, .2f, 1, 1, -.3f, 2, 1, .4f, .1f, .1f, .9f,
+	-1, .5f, .3f, .2f, 0, 1.1f
+};
+static const uint8_t unused[7] = {0, 0, 0, 0, 1, 0, 1};
+static const double want[IND_N][7] = {
+	{.425756, .757863, 1.068323, .673882, .002560, .850678, .001699},
+	{.828361, 1.366868, 1.987567, 1.581967, .008445, .658933, .005679},
+	{.059307, .754954, 1.140012, .189824, .002273, .753669, .001509},
+	{.987421, 1.251000, 1.820714, 2.164486, .122474, 1.419507, .122474},
+	{1.118034, 1.019804, 1.445683, 2.271563, .911043, 1.157584, 1.118034}
+};
+
+static void
+vector_to_six_decimals(void **state)
+{
+	static const double pc1[3] = {.964813, .216906, -.148616};
+	struct indicators r;
+	double sign;
+	int i, k;
+
+	(void)state;
+	indicators_get(&r, E, E, 7, 3, unused, 1);
+	assert_true(r.converged);
+	for (i = 0; i < IND_N; i++)
+		for (k = 0; k < 7; k++)
+			if (!(fabs(r.v[i][k] - want[i][k]) < 6e-7))
+				fail_msg("%s of row %d: %.7f, expected %.6f",
+					 indicator_names[i], k, r.v[i][k],
+					 want[i][k]);
+	sign = r.pc1[0] < 0 ? -1 : 1;
+	for (k = 0; k < 3; k++)
+		assert_true(fabs(sign * r.pc1[k] - pc1[k]) < 6e-7);
+	indicators_clear(&r);
+}
+
+static double
+noise(uint64_t *s)
+{
+	*s = *s * 6364136223846793005u + 1442695040888963407u;
+	return (double)(*s >> 11) / 9007199254740992.0 - 0.5;
+}
+
+/* Rows around a mean, spread much in one direction: that is pc1. */
+static float *
+cloud(size_t V, size_t C)
+{
+	float *m = malloc(V * C * sizeof(float));
+	uint64_t s = 1;
+	size_t r, i;
+
+	for (r = 0; r < V; r++) {
+		double along = 3 * noise(&s);
+
+		for (i = 0; i < C; i++)
+			m[r * C + i] = (float)(noise(&s) + 5 +
+					       (i % 7 == 3 ? along : 0));
+	}
+	return m;
+}
+
+/* A pc1 is an eigenvector: C x = l x, held against the covariance itself. */
+static void
+pc1_is_an_eigenvector(void **state)
+{
+	enum { V = 700, C = 37 };
+	float *m = cloud(V, C);
+	double mean[C] = {0}, cov[C][C] = {{0}}, c[C], y, l = 0, off = 0;
+	int r, i, k;
+
+	(void)state;
+	for (r = 0; r < V; r++)
+		for (i = 0; i < C; i++)
+			mean[i] += m[r * C + i] / (double)V;
+	for (r = 0; r < V; r++)
+		for (i = 0; i < C; i++)
+			for (k = 0; k < C; k++)
+				cov[i][k] += (m[r * C + i] - mean[i]) *
+					     (m[r * C + k] - mean[k]);
+	assert_true(indicators_pc1(m, V, C, mean, c, 1));
+	for (i = 0; i < C; i++)
+		for (k = 0; k < C; k++)
+			l += c[i] * cov[i][k] * c[k];
+	for (i = 0; i < C; i++) {
+		for (y = 0, k = 0; k < C; k++)
+			y += cov[i][k] * c[k];
+		off += (y - l * c[i]) * (y - l * c[i]);
+	}
+	assert_true(sqrt(off) < 1e-7 * l);
+	/* and the greatest: nothing else has half the sum of all */
+	for (y = 0, i = 0; i < C; i++)
+		y += cov[i][i];
+	assert_true(l > 0.1 * y && fabs(c[3]) > 0.3);
+	free(m);
+}
+
+static void
+same_bits_for_any_threads(void **state)
+{
+	enum { V = 3000, C = 19 };
+	float *m = cloud(V, C);
+	uint8_t *un = calloc(V, 1);
+	struct indicators a, b;
+	int i, t;
+
+	(void)state;
+	un[7] = un[V - 1] = 1;
+	indicators_get(&a, m, m, V, C, un, 1);
+	for (t = 2; t <= 7; t += 5) {
+		indicators_get(&b, m, m, V, C, un, t);
+		for (i = 0; i < IND_N; i++)
+			assert_memory_equal(a.v[i], b.v[i], V * sizeof(double));
+		indicators_clear(&b);
+	}
+	indicators_clear(&a);
+	free(un);
+	free(m);
+}
+
+static void
+nothing_known_unused(void **state)
+{
+	static const uint8_t none[7];
+	struct indicators r;
+
+	(void)state;
+	indicators_get(&r, E, E, 7, 3, none, 1);
+	assert_null(r.v[IND_COS]);
+	assert_true(fabs(r.v[IND_IN_NORM][3] - 2.271563) < 6e-7);
+	indicators_clear(&r);
+}
+
+/* Equal rows have no component at all: no division by nothing. */
+static void
+equal_rows(void **state)
+{
+	static const float m[4 * 2] = {1, 2, 1, 2, 1, 2, 1, 2};
+	static const uint8_t un[4] = {1};
+	struct indicators r;
+	int i, k;
+
+	(void)state;
+	indicators_get(&r, m, m, 4, 2, un, 1);
+	for (i = 0; i < IND_N; i++)
+		for (k = 0; k < 4; k++)
+			assert_true(isfinite(r.v[i][k]));
+	indicators_clear(&r);
+}
+
+/* numpy.percentile of these numbers, written out by hand */
+static void
+percentile(void **state)
+{
+	double x[] = {4, 1, 3, 2}, y[101], one[] = {7};
+	int i;
+
+	(void)state;
+	assert_true(fabs(indicators_percentile(x, 4, 50) - 2.5) < 1e-15);
+	assert_true(fabs(indicators_percentile(x, 4, 2) - 1.06) < 1e-15);
+	assert_true(indicators_percentile(x, 4, 100) == 4);
+	assert_true(indicators_percentile(one, 1, 2) == 7);
+	for (i = 0; i < 101; i++)
+		y[i] = 100 - i;
+	assert_true(indicators_percentile(y, 101, 2) == 2);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(vector_to_six_decimals),
+		cmocka_unit_test(pc1_is_an_eigenvector),
+		cmocka_unit_test(same_bits_for_any_threads),
+		cmocka_unit_test(nothing_known_unused),
+		cmocka_unit_test(equal_rows),
+		cmocka_unit_test(percentile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
