@@ -58,7 +58,8 @@ def main():
                              stdout=subprocess.PIPE).stdout
         tok = Tokenizer.from_file(plain)
         special = {t["id"] for t in raw["added_tokens"] if t["special"]}
-        text = json.dumps([raw.get("normalizer"), raw.get("pre_tokenizer")])
+        text = json.dumps([raw.get("normalizer"), raw.get("pre_tokenizer")],
+                          ensure_ascii=False)
         prefix = "\u2581" in text or '"add_prefix_space": true' in text
         bad = n = 0
         for line in out.splitlines():
