@@ -224,7 +224,7 @@ load(struct contam *c, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct options o = {.ngram = "13", .cut = 200};
+	struct options o = {.ngram = "13", .cut = -1};
 	struct arg table[32] = {
 		{"against", 0, ARG_STRS, &o.against, "FILE|DIR",
 		 "a benchmark, or a folder of them; repeatable", 0, 0, NULL,

@@ -226,6 +226,15 @@ bench_table(const struct benches *b, int scores, int json, struct buf *out)
 		buf_putc(out, '\n');
 }
 
+/* Columns are as wide as their names, the first as wide as its widest. */
+static int
+width(size_t column, const char *key, size_t wide)
+{
+	size_t n = strlen(key) < 6 ? 6 : strlen(key);
+
+	return column ? (int)n : -(int)wide;
+}
+
 void
 bench_table_text(const struct benches *b, int scores, struct buf *out)
 {
@@ -239,13 +248,13 @@ bench_table_text(const struct benches *b, int scores, struct buf *out)
 	for (i = 0; i < b->n; i++) {
 		n = row_of(b, i, scores, c);
 		for (k = 0; i == 0 && k < n; k++)
-			buf_printf(out, "%*s%s", k ? 11 : -(int)wide, c[k].key,
-				   k + 1 < n ? " " : "\n");
+			buf_printf(out, "%*s%s", width(k, c[k].key, wide),
+				   c[k].key, k + 1 < n ? "  " : "\n");
 		for (k = 0; k < n; k++) {
 			buf_reset(&s);
 			put_cell(&c[k], &s);
-			buf_printf(out, "%*.*s%s", k ? 11 : -(int)wide,
-				   (int)s.n, s.p, k + 1 < n ? " " : "\n");
+			buf_printf(out, "%*.*s%s", width(k, c[k].key, wide),
+				   (int)s.n, s.p, k + 1 < n ? "  " : "\n");
 		}
 	}
 	buf_clear(&s);
