@@ -95,24 +95,14 @@ passed_over(void *ctx, const char *msg)
 	warn("%s: passing over this checkpoint", msg);
 }
 
-static int
-has_checkpoints(const char *run, struct err *e)
-{
-	struct err none = {0};
-	char *newest = ckpt_newest(run, NULL, NULL, &none);
-	int any = newest != NULL || !strstr(none.msg, "among 0");
-
-	(void)e;
-	free(newest);
-	return any;
-}
-
 /* Without any checkpoint a run was killed before its first: begin again. */
 static int
 find_checkpoint(struct job *j, struct err *e)
 {
-	if (!has_checkpoints(j->run, e))
-		return 0;
+	int64_t n = ckpt_count(j->run, e);
+
+	if (n <= 0)
+		return (int)n;
 	j->from = ckpt_newest(j->run, passed_over, NULL, e);
 	return j->from ? 0 : -1;
 }
@@ -531,11 +521,16 @@ write_config(const struct job *j, struct err *e)
 static int
 make_run(struct job *j, struct err *e)
 {
+	int64_t n;
+
 	if (mkdir(j->run, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "%s: cannot make", j->run);
 	if (lock_run(j, e) < 0)
 		return -1;
-	if (has_checkpoints(j->run, e) || exists(j->run, "train.jsonl"))
+	n = ckpt_count(j->run, e);
+	if (n < 0)
+		return -1;
+	if (n || exists(j->run, "train.jsonl"))
 		return err_set(e, "%s: holds a run already (--resume goes on"
 			       " with it)", j->run);
 	return ckpt_sweep(j->run, e);

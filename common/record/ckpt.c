@@ -465,6 +465,19 @@ list_steps(const char *run, struct names *l, struct err *e)
 	return 0;
 }
 
+int64_t
+ckpt_count(const char *run, struct err *e)
+{
+	struct names l = {0};
+	int64_t n;
+
+	if (list_steps(run, &l, e) < 0)
+		return -1;
+	n = (int64_t)l.n;
+	names_clear(&l);
+	return n;
+}
+
 char *
 ckpt_newest(const char *run, void (*note)(void *, const char *), void *ctx,
 	    struct err *e)

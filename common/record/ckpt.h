@@ -58,6 +58,9 @@ int ckpt_verify(const char *dir, struct err *e);
 /* The step in a folder's name "…/step-00000500", or -1. */
 int64_t ckpt_step(const char *dir);
 
+/* How many checkpoints run has, valid or not; -1: it cannot be read. */
+int64_t ckpt_count(const char *run, struct err *e);
+
 /*
  * The newest checkpoint of run that ckpt_verify() accepts, as a path to
  * free(); note(ctx, message) is called for each newer one passed over (NULL:

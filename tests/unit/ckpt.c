@@ -161,6 +161,7 @@ prune_and_sweep(void **state)
 
 	for (i = 1; i < 6; i++)
 		save(run, i * 1000, "text");
+	assert_int_equal(ckpt_count(run, &e), 5);
 	assert_int_equal(ckpt_prune(run, 0, 5000, &e), 0);
 	assert_int_equal(count_entries(run), 6);
 	assert_int_equal(ckpt_prune(run, 2, 5000, &e), 0);
