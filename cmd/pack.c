@@ -254,7 +254,8 @@ main(int argc, char **argv)
 		"concat", "best-fit", "pad", NULL
 	};
 	struct options o = {
-		.bos = 1, .eos = 1, .seed = -1, .seq_len = 2048, .shard_tokens = 100000000,
+		.bos = 1, .eos = 1, .seed = -1, .seq_len = 2048,
+		.shard_tokens = 100000000,
 		.mem = 512 << 20, .batch = 32,
 	};
 	struct arg table[32] = {

@@ -286,7 +286,7 @@ value() {
 	[[ $stderr == *"not those of the run"* ]]
 	resume "$T/r" --lr 0.5 --allow-changed-config --steps 9
 	grep -q '"type":"lr_restart","step":8,"lr_before":0.0' "$T/r/train.jsonl"
-	! grep -q lr_restart "$W/base/train.jsonl"
+	run -1 grep -q lr_restart "$W/base/train.jsonl"
 	resume "$T/r" --data "$W/val" --allow-changed-data --steps 10
 	grep -q '"step":9,.*"lr":' "$T/r/train.jsonl"
 }

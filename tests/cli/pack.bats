@@ -222,7 +222,8 @@ times() {
 	# nothing but empty texts, and nothing at all
 	echo '{"text":""}' | pack --no-bos --no-eos -o "$T/e"
 	pack -o "$T/n" /dev/null
-	[ -s "$T/e/00000.tok" ] && [ -s "$T/n/00000.tok" ]
+	[ -s "$T/e/00000.tok" ]
+	[ -s "$T/n/00000.tok" ]
 }
 
 @test "plain, zstd, gzip, stdin and several files are one stream" {
@@ -407,7 +408,8 @@ times() {
 	nt=$(($(stat -c %s "$T/t/00000.ds.index") / 8))
 	nv=$(($(stat -c %s "$T/v/00000.ds.index") / 8))
 	[ $((nt + nv)) -eq "$(wc -l < "$WEB")" ]
-	[ "$nv" -gt 5 ] && [ "$nt" -gt 20 ]
+	[ "$nv" -gt 5 ]
+	[ "$nt" -gt 20 ]
 	# a document stays where it is when others come and go
 	pack --val-frac 0.3 --val-out "$T/v2" -o "$T/t2" --shard-format datatrove \
 		<(sed -n '1~2p' "$WEB") <(sed -n '2~2p' "$WEB")
@@ -455,7 +457,8 @@ times() {
 	run -2 pack --val-frac 0.5 --val-out "$T/link" -o "$T/both/" "$WEB"
 	[[ "$output" == *"--val-out is the folder of -o"* ]]
 	run -2 pack --val-frac 0.5 --val-out "$T/new" -o "$T/new" "$WEB"
-	[ -z "$(ls -A "$T/both")" ] && [ ! -e "$T/new" ]
+	[ -z "$(ls -A "$T/both")" ]
+	[ ! -e "$T/new" ]
 	run -2 pack --val-frac 0.5 --val-out - "$WEB"
 	[[ "$output" == *"--val-out -: a folder is needed"* ]]
 }
@@ -475,7 +478,8 @@ times() {
 	[ ! -e "$T/new" ]
 	# counts may lie in a folder that pack makes
 	pack -q -o "$T/new" --stats "$T/new/s" "$WEB"
-	[ -s "$T/new/s" ] && [ -s "$T/new/00000.tok" ]
+	[ -s "$T/new/s" ]
+	[ -s "$T/new/00000.tok" ]
 }
 
 @test "what does not go together is a usage error" {
@@ -494,7 +498,8 @@ times() {
 	run -2 pack --seq-len 1.5 "$WEB"
 	run -2 pack --policy none "$WEB"
 	run -2 pack --mem 1K "$WEB"
-	[ ! -e "$T/d" ] && [ ! -e "$T/v" ]
+	[ ! -e "$T/d" ]
+	[ ! -e "$T/v" ]
 }
 
 @test "a broken rank file is refused by line" {

@@ -101,7 +101,7 @@ b64() {
 	[ "$output" = "" ]
 	learned --max-token-bytes 5 "$T/in" > "$T/out"
 	grep -qx "$(b64 hello)" "$T/out"
-	! grep -qx "$(b64 ' world')" "$T/out"
+	run -1 grep -qx "$(b64 ' world')" "$T/out"
 	# bytes, not characters
 	docs 'ééé' > "$T/in"
 	run learned --max-token-bytes 3 "$T/in"
@@ -131,7 +131,7 @@ b64() {
 	cmp "$T/s1" "$T/s2"
 	cmp "$T/s1" "$T/s3"
 	head -n 60 "$T/a" | train -q --vocab-size 3000 -o "$T/4"
-	! cmp -s "$T/1" "$T/4"
+	run -1 cmp -s "$T/1" "$T/4"
 }
 
 @test "the choice of documents does not depend on their order" {
@@ -143,7 +143,7 @@ b64() {
 		train -j 3 --vocab-size 1000 $how --stats "$T/s2" -o "$T/2" "$T/b"
 		cmp "$T/1" "$T/2"
 		cmp "$T/s1" "$T/s2"
-		! grep -q '"docs_dropped":0,' "$T/s1"
+		run -1 grep -q '"docs_dropped":0,' "$T/s1"
 	done
 	grep -q '"docs_kept":20,' "$T/s1"
 }
@@ -191,7 +191,9 @@ b64() {
 
 @test "combining marks: cl100k splits at them, o200k does not" {
 	docs 'हिन्दी' > "$T/in"
-	! learned --split cl100k "$T/in" | grep -qx "$(b64 'हिन्दी')"
+	learned --split cl100k "$T/in" > "$T/out"
+	[ -s "$T/out" ]
+	run -1 grep -qx "$(b64 'हिन्दी')" "$T/out"
 	learned --split o200k "$T/in" | grep -qx "$(b64 'हिन्दी')"
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Includes follow the arrows: cmd -> corpus, model -> record -> base, and
-# model -> kernels (README.md, common/README.md, kernels/README.md).
+# What holds for the sources.  Includes follow the arrows: cmd -> corpus, model
+# -> record -> base, and model -> kernels (README.md, common/README.md,
+# kernels/README.md).
 
 setup() {
 	root=$BATS_TEST_DIRNAME/../..
@@ -69,4 +70,19 @@ against() {
 		*)	! ldd "$p" | grep -q libdnnl ;;
 		esac || { echo "$p"; return 1; }
 	done
+}
+
+# Under set -e a "! x" never ends a test, nor does an x that fails in "x && y".
+cannot_fail() {
+	grep -nE '^[[:space:]]*(! |\[\[? .* \]\]? && \[)' "$@"
+}
+
+@test "no line of a test is one that cannot fail" {
+	printf '\t%s\n' '! cmp a b' '[ -s a ] && [ -s b ]' '[ -s a ]' \
+		'[[ $x == y ]] && [[ $z ]]' 'if [ -s a ] && [ -s b ]; then' \
+		> "$BATS_TEST_TMPDIR/some"
+	[ "$(cannot_fail "$BATS_TEST_TMPDIR/some" | wc -l)" -eq 3 ]
+	run cannot_fail "$root"/tests/cli/*.bats
+	echo "$output"
+	[ "$status" -eq 1 ]
 }
