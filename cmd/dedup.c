@@ -201,6 +201,7 @@ main(int argc, char **argv)
 	check(&a, &o);
 	status = run(&a, &o, (const char *const *)argv + first,
 		     (size_t)(argc - first), &e);
+	free(d->against.v);
 	if (status < 0)
 		die_err(&e);
 	return status;

@@ -176,7 +176,7 @@ static int
 pairs_line(struct bucket *k, const char *p, const char *where, uint64_t lineno,
 	   struct output *out, struct err *e)
 {
-	const char *last = k->names.p + k->names.n - NAME;
+	const char *last = k->names.n ? k->names.p + k->names.n - NAME : p;
 	int c = k->names.n ? memcmp(k->head, p, HEAD) : -1;
 
 	if (k->names.n && memcmp(k->head, p, 8))
