@@ -126,6 +126,30 @@ test_bands(void **state)
 	}
 }
 
+/* Band files of other days and machines must fit. */
+static void
+test_frozen(void **state)
+{
+	struct minhash *m = minhash_new(&fineweb);
+	struct shingles s = {0};
+	struct set_hash h;
+	uint64_t key[14];
+
+	(void)state;
+	shingles_of(&s, &fineweb, span_str("the first of a cluster is kept, "
+					   "for any number of threads"));
+	minhash_bands(m, s.v, s.n, key);
+	shingles_sort(&s);
+	h = set_hash(s.v, s.n);
+	assert_int_equal(s.n, 8);
+	assert_true(key[0] == UINT64_C(0xff1c7c0bd6e30d05));
+	assert_true(key[13] == UINT64_C(0x82000d7dfd935c34));
+	assert_true(h.a == UINT64_C(0x82241e58f5aee4b3) &&
+		    h.b == UINT64_C(0x3a31fa27eb2b3a88));
+	shingles_clear(&s);
+	minhash_free(m);
+}
+
 /* Pairs of known similarity meet as often as the curve says. */
 static void
 test_curve(void **state)
@@ -491,6 +515,7 @@ main(void)
 		cmocka_unit_test(test_shingles),
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_bands),
+		cmocka_unit_test(test_frozen),
 		cmocka_unit_test(test_curve),
 		cmocka_unit_test(test_keysort),
 		cmocka_unit_test(test_cluster),
