@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/output.h"
 #include "base/progress.h"
@@ -45,38 +46,64 @@ struct scan {
 
 /* --- reading --- */
 
+/*
+ * The model's own tokenizer may be of a kind that we do not encode with; its
+ * embeddings can be looked at all the same.  Not so one that is broken.
+ */
+static int
+is_foreign(const char *path)
+{
+	struct err e = {0};
+	struct json *j = json_load(path, &e);
+
+	json_free(j);
+	return j != NULL;
+}
+
 static int
 load_vocab(struct scan *s, int needed, struct err *e)
 {
 	const struct options *o = s->o;
 	char *path = NULL;
+	struct err why = {0};
 
-	if (!o->tokenizer) {
-		path = xmalloc(strlen(o->model) + sizeof("/tokenizer.json"));
-		sprintf(path, "%s/tokenizer.json", o->model);
-		if (!needed && access(path, F_OK)) {
-			if (!args_common.quiet)
-				warn("%s: no tokenizer.json: every row counts "
-				     "as a token of category OK", o->model);
-			free(path);
-			return 0;
-		}
+	if (o->tokenizer) {
+		s->vocab = vocab_load(o->tokenizer, o->split, e);
+		return s->vocab ? 0 : -1;
 	}
-	s->vocab = vocab_load(path ? path : o->tokenizer, o->split, e);
+	path = xmalloc(strlen(o->model) + sizeof("/tokenizer.json"));
+	sprintf(path, "%s/tokenizer.json", o->model);
+	if (access(path, F_OK))
+		err_set(&why, "%s: no tokenizer.json", o->model);
+	else
+		s->vocab = vocab_load(path, o->split, &why);
+	if (!s->vocab && (needed || (!access(path, F_OK) &&
+				     !is_foreign(path))))
+		err_set(e, "%s", why.msg);
+	else if (!s->vocab && !args_common.quiet)
+		warn("%s: every row counts as a token of category OK",
+		     why.msg);
 	free(path);
-	return s->vocab ? 0 : -1;
+	return e->set ? -1 : 0;
 }
 
 /* As many ids as the tokenizer and the model have. */
 static int
-load_tokens(struct scan *s, struct err *e)
+load_tokens(struct scan *s, int needed, struct err *e)
 {
 	const struct options *o = s->o;
 	size_t n = s->vocab ? s->vocab->n : 0;
 
-	if (o->model && s->model.V < n)
-		return err_set(e, "%s: the embedding has %zu rows, the "
-			       "tokenizer %zu tokens", o->model, s->model.V, n);
+	if (o->model && s->model.V < n) {
+		if (needed)
+			return err_set(e, "%s: the embedding has %zu rows, "
+				       "the tokenizer %zu tokens", o->model,
+				       s->model.V, n);
+		if (!args_common.quiet)
+			warn("%s: the embedding has %zu rows, the tokenizer "
+			     "%zu tokens: those without a row are left out",
+			     o->model, s->model.V, n);
+	}
 	if (o->model)
 		n = s->model.V;
 	if (rare_init(&s->r, s->vocab, (uint32_t)n, e))
@@ -146,13 +173,14 @@ scan(struct scan *s, const char *const *files, size_t n, int shards,
      struct err *e)
 {
 	const struct options *o = s->o;
+	int needed = shards || o->prompts || o->verify;
 
-	if (load_vocab(s, shards || o->prompts || o->verify, e))
+	if (load_vocab(s, needed, e))
 		return -1;
 	if (o->model && rare_model_load(&s->model, o->model, o->embed, o->head,
 					e))
 		return -1;
-	if (load_tokens(s, e) || (shards && count(s, files, n, e)) ||
+	if (load_tokens(s, needed, e) || (shards && count(s, files, n, e)) ||
 	    (o->model && look(s, e)))
 		return -1;
 	rare_sum(&s->r, &s->sum);

@@ -30,20 +30,14 @@ const char *const indicator_names[] = {
 	"cos", "centred", "no_pc1", "l2", "in_norm", NULL
 };
 
-struct matrix {
-	const float *m;		/* (V, C) */
-	size_t V, C;
-};
-
 /* One pass over the rows: block b of them at a time. */
 struct sweep {
 	void (*block)(struct sweep *w, size_t b, size_t from, size_t to);
-	struct matrix x;
+	struct ind_matrix x, in;
 	const double *mean, *v;		/* (C) */
 	double *part;			/* (blocks, C) */
 	struct indicators *r;
 	const double *u, *uc, *up;	/* u; centred; without pc1 */
-	const float *in;
 	size_t blocks, per;
 	atomic_size_t next;
 };
@@ -104,10 +98,12 @@ sweep(struct sweep *w, int threads)
 }
 
 static void
-sweep_init(struct sweep *w, const float *m, size_t V, size_t C)
+sweep_init(struct sweep *w, const struct ind_matrix *m)
 {
+	size_t V = m->V, C = m->C;
+
 	memset(w, 0, sizeof(*w));
-	w->x = (struct matrix){m, V, C};
+	w->x = *m;
 	w->per = (V + BLOCKS - 1) / BLOCKS;
 	if (w->per < BLOCK_ROWS)
 		w->per = BLOCK_ROWS;
@@ -127,12 +123,17 @@ sweep_sum(const struct sweep *w, double *y)
 }
 
 static void
-row_of(const float *m, size_t row, size_t C, double *x)
+row_of(const struct ind_matrix *m, size_t row, double *x)
 {
-	size_t i;
+	const float *f = m->p;
+	size_t C = m->C, i;
 
+	if (m->f64) {
+		memcpy(x, (const double *)m->p + row * C, C * sizeof(*x));
+		return;
+	}
 	for (i = 0; i < C; i++)
-		x[i] = m[row * C + i];
+		x[i] = f[row * C + i];
 }
 
 /* ---- mean ---- */
@@ -140,26 +141,28 @@ row_of(const float *m, size_t row, size_t C, double *x)
 static void
 mean_block(struct sweep *w, size_t b, size_t from, size_t to)
 {
-	double *y = w->part + b * w->x.C;
-	size_t r, i;
+	size_t C = w->x.C, r;
+	double *y = w->part + b * C, *x = xmalloc(C * sizeof(double));
 
-	for (r = from; r < to; r++)
-		for (i = 0; i < w->x.C; i++)
-			y[i] += w->x.m[r * w->x.C + i];
+	for (r = from; r < to; r++) {
+		row_of(&w->x, r, x);
+		axpy(y, 1, x, C);
+	}
+	free(x);
 }
 
 static void
-mean_row(const float *m, size_t V, size_t C, double *mean, int threads)
+mean_row(const struct ind_matrix *m, double *mean, int threads)
 {
 	struct sweep w;
 	size_t i;
 
-	sweep_init(&w, m, V, C);
+	sweep_init(&w, m);
 	w.block = mean_block;
 	sweep(&w, threads);
 	sweep_sum(&w, mean);
-	for (i = 0; i < C; i++)
-		mean[i] /= (double)V;
+	for (i = 0; i < m->C; i++)
+		mean[i] /= (double)m->V;
 	free(w.part);
 }
 
@@ -174,7 +177,7 @@ apply_block(struct sweep *w, size_t b, size_t from, size_t to)
 
 	memset(y, 0, C * sizeof(double));
 	for (r = from; r < to; r++) {
-		row_of(w->x.m, r, C, x);
+		row_of(&w->x, r, x);
 		k = dot(x, w->v, C) - mv;
 		axpy(y, k, x, C);
 		sum += k;
@@ -297,10 +300,10 @@ grow(struct krylov *k, struct sweep *w, size_t most, int threads)
 }
 
 int
-indicators_pc1(const float *m, size_t V, size_t C, const double *mean,
-	       double *c, int threads)
+indicators_pc1(const struct ind_matrix *m, const double *mean, double *c,
+	       int threads)
 {
-	size_t most = C < KRYLOV ? C : KRYLOV, i, round;
+	size_t C = m->C, most = C < KRYLOV ? C : KRYLOV, i, round;
 	struct krylov k;
 	struct sweep w;
 	double x = 0.5, residual = 1;
@@ -314,7 +317,7 @@ indicators_pc1(const float *m, size_t V, size_t C, const double *mean,
 	x = sqrt(dot(c, c, C));
 	for (i = 0; i < C; i++)
 		c[i] /= x;
-	sweep_init(&w, m, V, C);
+	sweep_init(&w, m);
 	w.block = apply_block;
 	w.mean = mean;
 	k.basis = xmalloc((KRYLOV + 1) * C * sizeof(double));
@@ -360,12 +363,12 @@ rows_block(struct sweep *w, size_t b, size_t from, size_t to)
 
 	(void)b;
 	for (r = from; r < to; r++) {
-		row_of(w->in, r, C, x);
+		row_of(&w->in, r, x);
 		w->r->v[IND_IN_NORM][r] = sqrt(dot(x, x, C));
 		if (!w->u)
 			continue;
-		if (w->in != w->x.m)
-			row_of(w->x.m, r, C, x);
+		if (w->in.p != w->x.p)
+			row_of(&w->x, r, x);
 		w->r->v[IND_COS][r] = cosine(x, w->u, C);
 		minus(x, 1, w->mean, C, d);
 		w->r->v[IND_CENTRED][r] = cosine(d, w->uc, C);
@@ -379,45 +382,46 @@ rows_block(struct sweep *w, size_t b, size_t from, size_t to)
 
 /* Mean of the rows known to be unused; their number. */
 static size_t
-mean_unused(const float *m, size_t V, size_t C, const uint8_t *unused,
-	    double *u)
+mean_unused(const struct ind_matrix *m, const uint8_t *unused, double *u)
 {
-	size_t r, i, n = 0;
+	size_t C = m->C, r, i, n = 0;
+	double *x = xmalloc(C * sizeof(double));
 
 	memset(u, 0, C * sizeof(double));
-	for (r = 0; r < V; r++)
+	for (r = 0; r < m->V; r++)
 		if (unused[r]) {
-			for (i = 0; i < C; i++)
-				u[i] += m[r * C + i];
+			row_of(m, r, x);
+			axpy(u, 1, x, C);
 			n++;
 		}
+	free(x);
 	for (i = 0; i < C && n; i++)
 		u[i] /= (double)n;
 	return n;
 }
 
 void
-indicators_get(struct indicators *r, const float *out, const float *in,
-	       size_t V, size_t C, const uint8_t *unused, int threads)
+indicators_get(struct indicators *r, const struct ind_matrix *out,
+	       const struct ind_matrix *in, const uint8_t *unused, int threads)
 {
+	size_t V = out->V, C = out->C, i;
 	double *u = xcalloc(4 * C + 1, sizeof(double)), *mean = u + C;
 	double *uc = u + 2 * C, *up = u + 3 * C;
 	struct sweep w;
-	size_t i;
 
 	memset(r, 0, sizeof(*r));
 	r->converged = 1;
 	r->v[IND_IN_NORM] = xcalloc(V + 1, sizeof(double));
-	sweep_init(&w, out, V, C);
+	sweep_init(&w, out);
 	w.block = rows_block;
 	w.r = r;
-	w.in = in;
-	if (mean_unused(out, V, C, unused, u)) {
+	w.in = *in;
+	if (mean_unused(out, unused, u)) {
 		for (i = 0; i < IND_IN_NORM; i++)
 			r->v[i] = xcalloc(V + 1, sizeof(double));
 		r->pc1 = xmalloc(C * sizeof(double));
-		mean_row(out, V, C, mean, threads);
-		r->converged = indicators_pc1(out, V, C, mean, r->pc1, threads);
+		mean_row(out, mean, threads);
+		r->converged = indicators_pc1(out, mean, r->pc1, threads);
 		minus(u, 1, mean, C, uc);
 		minus(u, dot(u, r->pc1, C), r->pc1, C, up);
 		w.u = u;

@@ -36,13 +36,21 @@ struct indicators {
 	int converged;		/* 0: two components are as good as equal */
 };
 
+/* Rows as the checkpoint has them: V x C numbers, row-major. */
+struct ind_matrix {
+	const void *p;
+	int f64;		/* 1: double, 0: float */
+	size_t V, C;
+};
+
 /*
- * out: the output matrix, (V, C) row-major; in: the input matrix, (V, C), the
- * same pointer when tied.  unused[V]: 1 for a row known to be unused; none:
+ * out: the output matrix; in: the input matrix of the same shape, with the
+ * same p when tied.  unused[V]: 1 for a row known to be unused; none:
  * only in_norm.  Numbers must be finite.
  */
-void indicators_get(struct indicators *r, const float *out, const float *in,
-		    size_t V, size_t C, const uint8_t *unused, int threads);
+void indicators_get(struct indicators *r, const struct ind_matrix *out,
+		    const struct ind_matrix *in, const uint8_t *unused,
+		    int threads);
 void indicators_clear(struct indicators *r);
 
 /*
@@ -51,8 +59,8 @@ void indicators_clear(struct indicators *r);
  * Krylov space (Lanczos), the covariance never formed: O(V C) a step.
  * Returns 1 when the residual is below 1e-9 of the eigenvalue, else 0.
  */
-int indicators_pc1(const float *m, size_t V, size_t C, const double *mean,
-		   double *c, int threads);
+int indicators_pc1(const struct ind_matrix *m, const double *mean, double *c,
+		   int threads);
 
 /*
  * The p-th percentile (0..100) of x[n], n > 0, by linear interpolation

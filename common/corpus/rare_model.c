@@ -1,7 +1,7 @@
 /*
  * rare_model.c - see rare_model.h
  *
- * The matrices are converted to float once; everything after that is in
+ * The matrices are converted to float once (doubles stay); everything after that is in
  * corpus/indicators.c.
  */
 #include "corpus/rare_model.h"
@@ -54,30 +54,48 @@ is_matrix(const struct st_tensor *t, struct err *e)
 		       "columns", t->file, t->name, t->ndim);
 }
 
-static float *
-matrix(const struct st_tensor *t, struct err *e)
+/* Row r of t to m; -1: not numbers, or not all finite. */
+static int
+row(const struct st_tensor *t, size_t r, struct ind_matrix *m, char *p,
+    struct err *e)
 {
-	size_t C = t->shape[1], r, i;
-	float *m = xreallocarray(NULL, t->n, sizeof(float));
-	uint32_t bits, bad;
+	size_t C = m->C, i;
+	uint64_t bits, bad = 0;
+	uint32_t bits32;
 
-	for (r = 0; r < t->shape[0]; r++) {
-		if (st_f32(t, r * C, C, m + r * C, e)) {
-			free(m);
-			return NULL;
+	if (m->f64) {
+		memcpy(p, t->data + 8 * r * C, 8 * C);
+		for (i = 0; i < C; i++) {
+			memcpy(&bits, p + 8 * i, sizeof(bits));
+			bad |= (bits >> 52 & 0x7ff) == 0x7ff;
 		}
-		for (bad = 0, i = 0; i < C; i++) {
-			memcpy(&bits, &m[r * C + i], sizeof(bits));
-			bad |= (bits & 0x7f800000) == 0x7f800000;
-		}
-		if (bad) {
-			err_set(e, "%s: tensor %s: row %zu is not finite",
-				t->file, t->name, r);
-			free(m);
-			return NULL;
+	} else if (st_f32(t, r * C, C, (float *)(void *)p, e)) {
+		return -1;
+	} else {
+		for (i = 0; i < C; i++) {
+			memcpy(&bits32, p + 4 * i, sizeof(bits32));
+			bad |= (bits32 & 0x7f800000) == 0x7f800000;
 		}
 	}
-	return m;
+	return bad ? err_set(e, "%s: tensor %s: row %zu is not finite",
+			     t->file, t->name, r) : 0;
+}
+
+static int
+matrix(const struct st_tensor *t, struct ind_matrix *m, struct err *e)
+{
+	size_t r, width;
+	char *p;
+
+	m->f64 = t->dtype == ST_F64;
+	m->V = t->shape[0];
+	m->C = t->shape[1];
+	width = m->f64 ? sizeof(double) : sizeof(float);
+	m->p = p = xreallocarray(NULL, t->n, width);
+	for (r = 0; r < m->V; r++)
+		if (row(t, r, m, p + r * m->C * width, e))
+			return -1;
+	return 0;
 }
 
 /* What config.json says: tie 1, 0 or -1 (nothing); vocab -1: nothing. */
@@ -162,9 +180,12 @@ load(struct rare_model *m, const struct st *s, const char *dir,
 	m->C = in->shape[1];
 	for (i = 0; i < s->n; i++)
 		m->params += s->v[i].n;
-	m->in = matrix(in, e);
-	m->out = !m->in ? NULL : m->tied ? m->in : matrix(out, e);
-	return m->out ? 0 : -1;
+	if (matrix(in, &m->in, e) ||
+	    (!m->tied && matrix(out, &m->out, e)))
+		return -1;
+	if (m->tied)
+		m->out = m->in;
+	return 0;
 }
 
 int
@@ -187,9 +208,9 @@ rare_model_load(struct rare_model *m, const char *dir, const char *embed,
 void
 rare_model_clear(struct rare_model *m)
 {
-	if (m->out != m->in)
-		free(m->out);
-	free(m->in);
+	if (m->out.p != m->in.p)
+		free((void *)(uintptr_t)m->out.p);
+	free((void *)(uintptr_t)m->in.p);
 	indicators_clear(&m->ind);
 	memset(m, 0, sizeof(*m));
 }
@@ -225,7 +246,7 @@ rare_model_scan(struct rare_model *m, struct rare *r, int which,
 		unused[i] = (r->flags[i] & RARE_UNUSED) != 0;
 	m->which = which >= 0 ? (enum indicator)which :
 		   m->tied ? IND_COS : IND_IN_NORM;
-	indicators_get(&m->ind, m->out, m->in, m->V, m->C, unused, threads);
+	indicators_get(&m->ind, &m->out, &m->in, unused, threads);
 	free(unused);
 	if (!m->ind.v[m->which])
 		return err_set(e, "no row is known to be unused, which %s "

@@ -15,7 +15,7 @@
 #include "corpus/rare.h"
 
 struct rare_model {
-	float *out, *in;	/* (V, C); the same when tied */
+	struct ind_matrix out, in;	/* the same when tied; owned */
 	size_t V, C;
 	int tied;
 	uint64_t params;	/* numbers in the folder's tensors */

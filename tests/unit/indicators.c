@@ -14,6 +14,7 @@ static const float E[7 * 3] = {
 	1, 0, .5f, 0, 1, .2f, 1, 1, -.3f, 2, 1, .4f, .1f, .1f, .9f,
 	-1, .5f, .3f, .2f, 0, 1.1f
 };
+static const struct ind_matrix M = {E, 0, 7, 3};
 static const uint8_t unused[7] = {0, 0, 0, 0, 1, 0, 1};
 static const double want[IND_N][7] = {
 	{.425756, .757863, 1.068323, .673882, .002560, .850678, .001699},
@@ -32,7 +33,7 @@ vector_to_six_decimals(void **state)
 	int i, k;
 
 	(void)state;
-	indicators_get(&r, E, E, 7, 3, unused, 1);
+	indicators_get(&r, &M, &M, unused, 1);
 	assert_true(r.converged);
 	for (i = 0; i < IND_N; i++)
 		for (k = 0; k < 7; k++)
@@ -89,7 +90,8 @@ pc1_is_an_eigenvector(void **state)
 			for (k = 0; k < C; k++)
 				cov[i][k] += (m[r * C + i] - mean[i]) *
 					     (m[r * C + k] - mean[k]);
-	assert_true(indicators_pc1(m, V, C, mean, c, 1));
+	assert_true(indicators_pc1(&(struct ind_matrix){m, 0, V, C}, mean, c,
+				   1));
 	for (i = 0; i < C; i++)
 		for (k = 0; k < C; k++)
 			l += c[i] * cov[i][k] * c[k];
@@ -111,15 +113,16 @@ same_bits_for_any_threads(void **state)
 {
 	enum { V = 3000, C = 19 };
 	float *m = cloud(V, C);
+	const struct ind_matrix x = {m, 0, V, C};
 	uint8_t *un = calloc(V, 1);
 	struct indicators a, b;
 	int i, t;
 
 	(void)state;
 	un[7] = un[V - 1] = 1;
-	indicators_get(&a, m, m, V, C, un, 1);
+	indicators_get(&a, &x, &x, un, 1);
 	for (t = 2; t <= 7; t += 5) {
-		indicators_get(&b, m, m, V, C, un, t);
+		indicators_get(&b, &x, &x, un, t);
 		for (i = 0; i < IND_N; i++)
 			assert_memory_equal(a.v[i], b.v[i], V * sizeof(double));
 		indicators_clear(&b);
@@ -136,7 +139,7 @@ nothing_known_unused(void **state)
 	struct indicators r;
 
 	(void)state;
-	indicators_get(&r, E, E, 7, 3, none, 1);
+	indicators_get(&r, &M, &M, none, 1);
 	assert_null(r.v[IND_COS]);
 	assert_true(fabs(r.v[IND_IN_NORM][3] - 2.271563) < 6e-7);
 	indicators_clear(&r);
@@ -147,12 +150,13 @@ static void
 equal_rows(void **state)
 {
 	static const float m[4 * 2] = {1, 2, 1, 2, 1, 2, 1, 2};
+	static const struct ind_matrix x = {m, 0, 4, 2};
 	static const uint8_t un[4] = {1};
 	struct indicators r;
 	int i, k;
 
 	(void)state;
-	indicators_get(&r, m, m, 4, 2, un, 1);
+	indicators_get(&r, &x, &x, un, 1);
 	for (i = 0; i < IND_N; i++)
 		for (k = 0; k < 4; k++)
 			assert_true(isfinite(r.v[i][k]));
