@@ -72,6 +72,14 @@ against() {
 	done
 }
 
+@test "assay(7) names every program and every other page" {
+	for m in "$root"/cmd/*.c "$root"/man/*.[15]; do
+		m=${m##*/}
+		grep -q "^\.It Xr ${m%.*} [15]\$" "$root/man/assay.7" ||
+			{ echo "$m"; return 1; }
+	done
+}
+
 # Under set -e a "! x" never ends a test, nor does an x that fails in "x && y".
 cannot_fail() {
 	grep -nE '^[[:space:]]*(! |\[\[? .* \]\]? && \[)' "$@"
