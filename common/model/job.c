@@ -306,6 +306,10 @@ job_run(struct job *j, struct err *e)
 	j->first_step = j->at.step;
 	j->tokens = 0;
 	j->seconds = 0;
+	if (j->at.step >= (uint64_t)j->o.steps)
+		warn("%s: %llu of %lld steps are done: nothing to train,"
+		     " --steps asks for more", j->run,
+		     (unsigned long long)j->at.step, (long long)j->o.steps);
 	progress_start("training", "steps", (uint64_t)j->o.steps);
 	progress_set(j->at.step);
 	rc = loop(j, l, e);

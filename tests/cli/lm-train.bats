@@ -214,7 +214,8 @@ value() {
 
 @test "a finished run has nothing to do; --steps goes on" {
 	cp -r "$W/base" "$T/r"
-	resume "$T/r"
+	resume "$T/r" 2> "$T/err"
+	grep -q "8 of 8 steps are done: nothing to train" "$T/err"
 	[ "$(grep -c '"type":"step"' "$T/r/train.jsonl")" = 8 ]
 	resume "$T/r" --steps 10
 	[ "$(grep -c '"type":"step"' "$T/r/train.jsonl")" = 10 ]
