@@ -132,7 +132,6 @@ prepare() {
 @test "each line of the README's checklist runs" {
 	prepare
 	bin/tok-train --vocab-size 1024 -o tokenizer.json corpus.jsonl.zst
-	head -n 3 examples/evaluate/lambada.jsonl > lines.jsonl
 	bin/pack -q --tokenizer tokenizer.json -o train/ corpus.jsonl.zst
 	bin/lm-train -q --preset 1M --data train/ --tokenizer tokenizer.json \
 		--seq-len 64 --batch-size 2 --steps 400 --stop-after 2 -o run/
