@@ -365,7 +365,8 @@ plant() {
 	contam13 --against "$T/b.jsonl" --cut 200 --stats "$T/stats" \
 		--report "$T/hits" "$T/docs" > "$T/out"
 	printf '{"id":1, "text" : "%s\\n\\n%s", "more":["%s"]}\n' \
-		"${p:0:252}" "${q:0:252}" "x" | cmp - "$T/out"
+		"$(printf 'é%.0s' $(seq 252))" "$(printf 'ü%.0s' $(seq 252))" \
+		"x" | cmp - "$T/out"
 	grep -q '"docs_kept":1,"docs_dropped":0,' "$T/stats"
 	grep -q '"docs_cut":1[,}]' "$T/stats"
 	grep -q '"bytes_kept":1010[,}]' "$T/stats"

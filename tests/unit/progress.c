@@ -53,7 +53,8 @@ on_terminal(void (*fn)(void))
 	int fd = posix_openpt(O_RDWR | O_NOCTTY);
 	char name[256];
 
-	assert_true(fd >= 0);
+	if (fd < 0)	/* as in a chroot without /dev/pts */
+		skip();
 	assert_int_equal(grantpt(fd), 0);
 	assert_int_equal(unlockpt(fd), 0);
 	assert_int_equal(ptsname_r(fd, name, sizeof name), 0);
