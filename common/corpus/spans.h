@@ -7,9 +7,9 @@
  * the union of all copies, exactly: the same as a suffix array would, whatever
  * the corpus, in linear time (but see spans.c for the report's part).
  *
- * Texts together are at most 4 GiB.  Memory: 1.3 bytes a byte of text, 16 / N
- * or so for the filter, and 8 to 16 bytes for each window that shares half of
- * itself with another and is the first of its kind.
+ * Texts together are at most 4 GiB.  Memory: 1.2 to 2.2 bytes a byte of text,
+ * 17 to 34 for each half of a window's length, and 11 to 32 for each window
+ * that is the first of its kind and near a place that comes again.
  */
 #ifndef ASSAY_SPANS_H
 #define ASSAY_SPANS_H
