@@ -247,7 +247,7 @@ main(int argc, char **argv)
 		 "split of a .tiktoken file", 0, 0, NULL, NULL},
 		{"shard-format", 0, ARG_ENUM, &o.shard_format, "NAME",
 		 "the input is shards of this format", 0, 0,
-		 shard_format_names, &o.format_given},
+		 shard_read_names, &o.format_given},
 		{"drop", 0, ARG_FLAG, &o.drop, NULL,
 		 "leave documents with a hit out (the default)", 0, 0, NULL,
 		 NULL},

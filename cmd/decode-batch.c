@@ -348,7 +348,7 @@ main(int argc, char **argv)
 		{NULL, 0, ARG_SECTION, NULL, NULL, "shards", 0, 0, NULL, NULL},
 		{"shard-format", 0, ARG_ENUM, &o.format, "NAME",
 		 "format of shards without a magic number", 0, 0,
-		 shard_format_names, &o.has_format},
+		 shard_read_names, &o.has_format},
 		{"seq-len", 0, ARG_INT, &o.seq_len, "N",
 		 "tokens a window; 0: as the shards say", 0, 1073741824,
 		 NULL, &o.has_len},

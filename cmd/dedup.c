@@ -11,12 +11,12 @@
 #include "base/err.h"
 #include "corpus/dedup.h"
 
-/* --emit */
+/* --emit; -1: not given */
 enum { EMIT_BANDS, EMIT_PAIRS };
 
 struct options {
 	struct dedup_opts d;
-	int emit, has_emit, unit, curve, json;
+	int emit, unit, curve, json;
 	const char *explain;
 };
 
@@ -41,7 +41,7 @@ check(const struct args *a, const struct options *o)
 		args_usage(a, "--drop-all and --direct exclude each other");
 	if ((d->has_edit || d->direct) && !d->verify)
 		args_usage(a, "--no-verify excludes --edit-sim and --direct");
-	if (o->has_emit && d->apply)
+	if (o->emit >= 0 && d->apply)
 		args_usage(a, "--emit and --apply exclude each other");
 	if (d->apply && !d->near)
 		args_usage(a, "--apply is a way of --near");
@@ -87,9 +87,9 @@ run(const struct args *a, struct options *o, const char *const *files, size_t n,
 				     n - 1, o->json, e);
 	}
 	args_check_stdin(a, (int)n);
-	if (o->has_emit && o->emit == EMIT_PAIRS)
+	if (o->emit == EMIT_PAIRS)
 		return dedup_emit_pairs(&o->d, files, n, e);
-	if (o->has_emit)
+	if (o->emit == EMIT_BANDS)
 		return dedup_emit_bands(&o->d, files, n, e);
 	warnings(&o->d);
 	return dedup_run(&o->d, files, n, e);
@@ -100,7 +100,7 @@ main(int argc, char **argv)
 {
 	static const char *const emits[] = {"bands", "pairs", NULL};
 	static const char *const unit_names[] = {"word", "char", NULL};
-	struct options o = {.d = {
+	struct options o = {.emit = -1, .d = {
 		.mh = {.ngram = 5, .bands = 14, .rows = 8, .seed = 1},
 		.threshold = 0.8, .edit_sim = -1, .verify = 1,
 		.mem = (int64_t)2 << 30, .span_bytes = 100, .min_left = 20,
@@ -169,8 +169,7 @@ main(int argc, char **argv)
 		{"split", 0, ARG_STR, &d->split, "NAME",
 		 "split of a .tiktoken file", 0, 0, NULL, NULL},
 		{"emit", 0, ARG_ENUM, &o.emit, "WHAT",
-		 "write records for an external sort", 0, 0, emits,
-		 &o.has_emit},
+		 "write records for an external sort", 0, 0, emits, NULL},
 		{"apply", 0, ARG_STR, &d->apply, "FILE",
 		 "near: candidates are the pairs of this file", 0, 0, NULL,
 		 NULL},

@@ -325,7 +325,7 @@ main(int argc, char **argv)
 		{"split", 0, ARG_STR, &o.split, "NAME",
 		 "split of a .tiktoken file", 0, 0, NULL, NULL},
 		{"shard-format", 0, ARG_ENUM, &o.shard_format, "NAME",
-		 "format of the shards", 0, 0, shard_format_names,
+		 "format of the shards", 0, 0, shard_read_names,
 		 &o.format_given},
 		{"min-count", 0, ARG_INT, &o.min_count, "N",
 		 "a token seen less than N times is rare", 0, 9e15, NULL,

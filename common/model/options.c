@@ -76,7 +76,7 @@ static const struct spec specs[] = {
 	 "shards to evaluate on (repeatable)", 0, 0, 0, FREE},
 	{"shard-format", 0, ARG_ENUM, AT(shard_format), "NAME",
 	 "format of the shards; auto: by magic number", 0, 0,
-	 shard_format_names, FIXED},
+	 shard_read_names, FIXED},
 	{"tokenizer", 0, ARG_STR, AT(tokenizer), "FILE",
 	 "tokenizer.json; saved in every checkpoint", 0, 0, 0, FREE},
 	{"split", 0, ARG_STR, AT(split), "NAME",

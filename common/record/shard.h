@@ -80,6 +80,8 @@ struct shards *shards_open_mem(const void *p, size_t n, const char *name,
 void shard_hint_init(struct shard_hint *h);
 /* "auto", "assay", "llmc", ... in the order of the enum; NULL ends it. */
 extern const char *const shard_format_names[];
+/* Those of them that can be read. */
+extern const char *const shard_read_names[];
 void shards_close(struct shards *s);
 const struct shard_info *shards_info(const struct shards *s);
 int shards_verify(struct shards *s, struct err *e);	/* every checksum and id */

@@ -27,6 +27,12 @@ const char *const shard_format_names[] = {
 	"jsonl", NULL
 };
 
+/* The last one is written and not read. */
+const char *const shard_read_names[] = {
+	"auto", "assay", "llmc", "nanogpt", "megatron", "datatrove", "npy",
+	NULL
+};
+
 /* What the files of a format end in; NULL: not read. */
 static const char *const suffix[] = {
 	NULL, ".tok", ".bin", ".bin", ".bin", ".ds", ".npy", NULL

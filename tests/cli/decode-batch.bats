@@ -452,7 +452,7 @@ packed() {
 	for what in train train/00000.tok; do
 		run decode-batch --shard-format jsonl --ids $what
 		[ "$status" -eq 2 ]
-		[[ "$output" == *"jsonl is written, not read"* ]]
+		[[ "$output" == *"'jsonl' is not one of auto, assay"* ]]
 	done
 	run decode-batch --run nowhere --step 1
 	[ "$status" -eq 2 ]
