@@ -59,7 +59,7 @@ warnings(const struct dedup_opts *o)
 {
 	double p = minhash_curve(&o->mh, o->threshold);
 
-	if (!o->near)
+	if (!o->near || args_common.quiet)
 		return;
 	if (!o->verify)
 		warn("--no-verify: a pair of similarity 0.5 is taken for a "

@@ -127,7 +127,7 @@ write_stats(struct filter *f, struct span extra, struct err *e)
 static void
 warn_bad(const struct filter *f)
 {
-	if (!f->books.docs_bad)
+	if (!f->books.docs_bad || args_common.quiet)
 		return;
 	warn("%llu bad lines %s, the first: %.*s",
 	     (unsigned long long)f->books.docs_bad,
