@@ -75,8 +75,9 @@ die_and_memory(void **state)
 	assert_string_equal(text, "toy: warning: w 1\ntoy: f:3: what\nhook\n");
 	status = child(wants_too_much, text, sizeof text);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
-	assert_string_equal(text, "toy: out of memory (asked for "
-			    "9223372036854775807 bytes)\nhook\n");
+	/* a sanitizer's allocator says something before it */
+	assert_non_null(strstr(text, "toy: out of memory (asked for "
+			       "9223372036854775807 bytes)\nhook\n"));
 	status = child(overflows, text, sizeof text);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
 	status = child(big_pages, text, sizeof text);

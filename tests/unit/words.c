@@ -66,7 +66,7 @@ check(struct words *w, struct span text)
 		assert_true(w->v[i].end <= text.n);
 		assert_true(!i || w->v[i].start >= w->v[i - 1].start);
 	}
-	if (want.n != got.n || memcmp(want.p, got.p, got.n))
+	if (!span_eq(buf_span(&want), buf_span(&got)))
 		fail_msg("words differ in \"%.*s\": %.*s, not %.*s",
 			 (int)(text.n < 300 ? text.n : 300), text.p,
 			 (int)got.n, got.p, (int)want.n, want.p);
