@@ -33,7 +33,7 @@ const uint8_t vocab_id_byte[256] = {
 
 /* 0x21..7e are ids 0..93, a1..ac 94..105, ae..ff 106..187, 00..20 188..220,
  * 7f..a0 221..254, ad 255. */
-#define ID(b) ((b) < 0x21 ? (b) + 188 : (b) < 0x7f ? (b) - 0x21 : \
+#define ID(b) (uint8_t)((b) < 0x21 ? (b) + 188 : (b) < 0x7f ? (b) - 0x21 : \
 	(b) < 0xa1 ? (b) - 0x7f + 221 : (b) < 0xad ? (b) - 0xa1 + 94 : \
 	(b) == 0xad ? 255 : (b) - 0xae + 106)
 #define I8(x) ID(x), ID(x + 1), ID(x + 2), ID(x + 3), ID(x + 4), ID(x + 5), \
