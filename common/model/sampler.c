@@ -42,11 +42,12 @@ sampler_argmax(const float *logits, size_t n)
 double
 sampler_logprob(const float *logits, size_t n, size_t id)
 {
-	double max = logits[sampler_argmax(logits, n)], sum = 0;
+	float max = logits[sampler_argmax(logits, n)];
+	double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum += exp(logits[i] - max);
-	return logits[id] - max - log(sum);
+		sum += expf(logits[i] - max);
+	return (double)logits[id] - max - log(sum);
 }
 
 static int

@@ -41,7 +41,10 @@ int64_t sampler_pick(const struct sampler *s, const float *logits, size_t n,
 		     uint64_t prompt, uint64_t position,
 		     struct sampler_scratch *t, struct err *e);
 
-/* Natural logarithm of softmax(logits)[id], in double. */
+/*
+ * Natural logarithm of softmax(logits)[id], to 1e-7: exponentials in float,
+ * since 50,000 of them a token are time that decoding feels; sum in double.
+ */
 double sampler_logprob(const float *logits, size_t n, size_t id);
 
 /* Id of the greatest logit, the lowest on a tie; NaN never wins. */
