@@ -49,8 +49,12 @@ check(const struct args *a, const struct options *o)
 		args_usage(a, "--apply verifies: no --no-verify");
 	if (d->normalize && !d->exact)
 		args_usage(a, "--normalize is a way of --exact");
-	if (d->split && !d->tokenizer)
-		args_usage(a, "--split goes with --tokenizer");
+	if (d->has_span_bytes && d->has_span_tokens)
+		args_usage(a, "--span-bytes and --span-tokens exclude each "
+			   "other");
+	if (d->split && !d->tokenizer && (!d->spans || d->has_span_bytes))
+		args_usage(a, "--split goes with --tokenizer, or with "
+			   "--spans in tokens");
 }
 
 /* What the bands find, where that is not what was asked for. */
@@ -103,10 +107,10 @@ main(int argc, char **argv)
 	struct options o = {.emit = -1, .d = {
 		.mh = {.ngram = 5, .bands = 14, .rows = 8, .seed = 1},
 		.threshold = 0.8, .edit_sim = -1, .verify = 1,
-		.mem = (int64_t)2 << 30, .span_bytes = 100, .min_left = 20,
+		.mem = (int64_t)2 << 30, .span_tokens = 50, .min_left = 20,
 	}};
 	struct dedup_opts *d = &o.d;
-	struct arg table[32 + FILTER_ARGS] = {
+	struct arg table[33 + FILTER_ARGS] = {
 		{"exact", 0, ARG_FLAG, &d->exact, NULL,
 		 "drop texts that are equal byte for byte", 0, 0, NULL, NULL},
 		{"normalize", 0, ARG_FLAG, &d->normalize, NULL,
@@ -143,7 +147,11 @@ main(int argc, char **argv)
 		{"spans", 0, ARG_FLAG, &d->spans, NULL,
 		 "cut passages that stand before", 0, 0, NULL, NULL},
 		{"span-bytes", 0, ARG_INT, &d->span_bytes, "N",
-		 "spans: shortest passage, bytes", 1, 1 << 30, NULL, NULL},
+		 "spans: shortest passage, bytes", 1, 1 << 30, NULL,
+		 &d->has_span_bytes},
+		{"span-tokens", 0, ARG_INT, &d->span_tokens, "N",
+		 "spans: shortest passage, tokens (50)", 1, 1 << 28, NULL,
+		 &d->has_span_tokens},
 		{"min-left", 0, ARG_INT, &d->min_left, "N",
 		 "spans: drop a text with fewer bytes left", 0, 1e15, NULL,
 		 NULL},
@@ -165,9 +173,9 @@ main(int argc, char **argv)
 		 "repeats: add a field \"repeats\", drop nothing", 0, 0, NULL,
 		 NULL},
 		{"tokenizer", 0, ARG_STR, &d->tokenizer, "FILE",
-		 "repeats: units are its tokens, not words", 0, 0, NULL, NULL},
+		 "repeats, spans: units are its tokens", 0, 0, NULL, NULL},
 		{"split", 0, ARG_STR, &d->split, "NAME",
-		 "split of a .tiktoken file", 0, 0, NULL, NULL},
+		 "split of a .tiktoken file, or of spans", 0, 0, NULL, NULL},
 		{"emit", 0, ARG_ENUM, &o.emit, "WHAT",
 		 "write records for an external sort", 0, 0, emits, NULL},
 		{"apply", 0, ARG_STR, &d->apply, "FILE",
@@ -187,7 +195,7 @@ main(int argc, char **argv)
 	};
 	struct args a = {"dedup", "[options] [FILE...]",
 			 "leave out documents that stand in the input before",
-			 table, 32};
+			 table, 33};
 	struct err e = {0};
 	int first, status;
 

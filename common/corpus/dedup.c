@@ -35,7 +35,7 @@ item_new(struct dedup *d)
 	pthread_mutex_unlock(&d->lock);
 	if (!x)
 		x = xcalloc(1, sizeof(*x));
-	x->n = x->nkeys = x->nset = 0;
+	x->n = x->nkeys = x->nset = x->ntok = 0;
 	buf_reset(&x->text);
 	return x;
 }
@@ -66,6 +66,9 @@ item_free(struct item *x)
 	free(x->set);
 	free(x->len);
 	free(x->text_end);
+	free(x->tok_end);
+	free(x->tok_id);
+	free(x->tok_to);
 	buf_clear(&x->text);
 	free(x);
 }
@@ -80,6 +83,8 @@ item_room(struct item *x, size_t bands)
 		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
 		x->text_end = xreallocarray(x->text_end, x->cap,
 					    sizeof(*x->text_end));
+		x->tok_to = xreallocarray(x->tok_to, x->cap,
+					  sizeof(*x->tok_to));
 	}
 	if (x->nkeys + bands > x->keys_cap) {
 		x->keys_cap = 2 * x->keys_cap + bands;
@@ -151,6 +156,7 @@ struct scan {
 	struct dedup *d;
 	struct worker *w;
 	struct item *x;
+	struct err *e;
 };
 
 static void
@@ -170,6 +176,18 @@ scan_near(struct scan *s, struct span text, uint8_t *flag)
 	}
 	minhash_bands(d->mh, s->w->sh.v, s->w->sh.n, x->keys + x->nkeys);
 	x->nkeys += (size_t)d->o->mh.bands;
+}
+
+static void
+scan_spans(struct scan *s, const struct doc *doc)
+{
+	struct err why = {0};
+
+	buf_put(&s->x->text, doc->text.p, doc->text.n);
+	if (s->e->set || !dedup_span_tokens(s->d, s->w, s->x, doc->text, &why))
+		return;
+	err_set(s->e, "%s:%llu: %s", doc->file,
+		(unsigned long long)doc->lineno, why.msg);
 }
 
 static void
@@ -202,7 +220,8 @@ scan_doc(void *ctx, const struct doc *doc)
 		}
 	}
 	if (o->spans && !doc->bad)
-		buf_put(&x->text, doc->text.p, doc->text.n);
+		scan_spans(s, doc);
+	x->tok_to[x->n] = x->ntok;
 	x->text_end[x->n] = x->text.n;
 	x->flag[x->n++] = flag;
 }
@@ -237,10 +256,12 @@ scan_work(void *ctx, void *batch, int worker, struct err *e)
 {
 	struct dedup *d = ctx;
 	struct doc_batch *b = batch;
-	struct scan s = {d, &d->worker[worker], item_new(d)};
+	struct scan s = {d, &d->worker[worker], item_new(d), e};
 
 	b->user = s.x;
-	return doc_parse_each(s.w->parser, b, scan_doc, &s, e);
+	if (doc_parse_each(s.w->parser, b, scan_doc, &s, e))
+		return -1;
+	return e->set ? -1 : 0;
 }
 
 static int
@@ -280,7 +301,7 @@ scan_write(void *ctx, void *batch, struct err *e)
 		d->surrogates += b->v[i].surrogates;
 		text = (struct span){x->text.p + end, x->text_end[i] - end};
 		end = x->text_end[i];
-		if (o->spans && spans_add(d->spans, text, e))
+		if (dedup_add_text(d, x, i, text, e))
 			return -1;
 		if (x->flag[i] & DOC_BAD)
 			continue;
@@ -393,11 +414,10 @@ dedup_open(const struct dedup_opts *o, const char *const *files, size_t n,
 	d->mh = minhash_new(&o->mh);
 	d->exact = keysort_new((size_t)o->mem / 8);
 	d->bands = keysort_new((size_t)o->mem / 2);
-	d->spans = o->spans ? spans_new((size_t)o->span_bytes) : NULL;
 	d->sets = spool_new((size_t)o->mem / 4);
 	d->texts = spool_new((size_t)o->mem / 16);
 	d->names = spool_new((size_t)o->mem / 16);
-	if (open_tokenizer(d, e) ||
+	if (open_tokenizer(d, e) || dedup_open_spans(d, e) ||
 	    (filter && !(d->filter = filter_open(&o->filter, e)))) {
 		dedup_close(d);
 		return NULL;
@@ -415,6 +435,9 @@ worker_clear(struct worker *w)
 	repeats_clear(&w->rep);
 	if (w->enc)
 		bpe_enc_free(w->enc);
+	if (w->span_enc)
+		bpe_enc_free(w->span_enc);
+	split_scratch_free(w->scratch);
 	free(w->ids.v);
 	free(w->unit);
 	buf_clear(&w->fold);
@@ -440,12 +463,16 @@ dedup_close(struct dedup *d)
 	minhash_free(d->mh);
 	bpe_free(d->bpe);
 	vocab_free(d->vocab);
+	bpe_free(d->span_bpe);
+	vocab_free(d->span_vocab);
+	split_free(d->split);
 	keysort_free(d->exact);
 	keysort_free(d->bands);
 	spool_free(d->sets);
 	spool_free(d->texts);
 	spool_free(d->names);
 	spans_free(d->spans);
+	spantok_free(d->spantok);
 	free(d->span);
 	free(d->source);
 	free(d->digest);

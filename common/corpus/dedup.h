@@ -33,7 +33,9 @@ struct dedup_opts {
 	int verify, has_edit;
 	int drop_all, direct;
 	struct arg_list against;
-	int64_t span_bytes, min_left;
+	int64_t span_bytes, span_tokens;	/* of a window */
+	int has_span_bytes, has_span_tokens;
+	int64_t min_left;
 	int all;			/* spans: cut the first copy too */
 	struct repeat_opts rep;
 	int mark;

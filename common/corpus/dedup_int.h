@@ -10,6 +10,8 @@
 #include "corpus/dedup.h"
 #include "corpus/keysort.h"
 #include "corpus/spans.h"
+#include "corpus/spantok.h"
+#include "corpus/split.h"
 #include "record/vocab.h"
 
 enum { NOT = UINT32_MAX };
@@ -40,6 +42,8 @@ struct worker {
 	struct shingles sh;
 	struct repeats rep;
 	struct bpe_enc *enc;
+	struct split_scratch *scratch;	/* spans in tokens: ... */
+	struct bpe_enc *span_enc;	/* ... or this */
 	struct ids ids;
 	uint64_t *unit;
 	size_t unit_cap;
@@ -59,6 +63,9 @@ struct item {
 	uint32_t *len;		/* look: 2 a member: of its set, of its words */
 	struct buf text;	/* texts: of all, normalized, cut */
 	size_t *text_end;
+	uint32_t *tok_end, *tok_id;	/* spans: tokens of all texts */
+	size_t *tok_to;		/* of each document */
+	size_t ntok, tok_cap;
 	struct item *next;
 };
 
@@ -102,7 +109,11 @@ struct dedup {
 	struct buf row[4];	/* sets and words of the pair at hand */
 	uint64_t *failed;	/* pairs that were not similar, by hash */
 
-	struct spans *spans;	/* until they are found */
+	struct spans *spans;	/* until they are found; bytes, ... */
+	struct spantok *spantok;	/* ... or tokens, which are */
+	struct split *split;	/* pieces, ... */
+	struct vocab *span_vocab;	/* ... or the model's */
+	struct bpe *span_bpe;
 	struct text_span *span;	/* by document and start */
 	struct source *source;	/* by document */
 	size_t nspan, nsource;
@@ -148,6 +159,11 @@ int dedup_in_pairs(const struct dedup *d, struct set_hash h);
 uint32_t dedup_param(const struct minhash_opts *o);	/* of band records */
 
 /* dedup_spans.c */
+int dedup_open_spans(struct dedup *d, struct err *e);
+int dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
+		      struct span text, struct err *e);
+int dedup_add_text(struct dedup *d, const struct item *x, size_t i,
+		   struct span text, struct err *e);
 void dedup_find_spans(struct dedup *d);
 const struct text_span *dedup_spans_of(const struct dedup *d, uint32_t doc,
 				       size_t *n);

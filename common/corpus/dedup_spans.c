@@ -12,6 +12,115 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+/* --- texts in --- */
+
+/*
+ * The model's tokens as the text stands: without its normalizer, and without
+ * the space that it puts before a text.
+ */
+static int
+open_model(struct dedup *d, struct err *e)
+{
+	const struct dedup_opts *o = d->o;
+	struct vocab *v = vocab_load(o->tokenizer, o->split, e);
+
+	d->span_vocab = v;
+	if (!v)
+		return -1;
+	v->nfc = v->add_prefix_space = 0;
+	v->sp_prepend = VOCAB_PREPEND_NEVER;
+	d->span_bpe = bpe_new(v, e);
+	return d->span_bpe ? 0 : -1;
+}
+
+int
+dedup_open_spans(struct dedup *d, struct err *e)
+{
+	const struct dedup_opts *o = d->o;
+	const char *split = o->split ? o->split : "cl100k";
+	int i;
+
+	if (!o->spans)
+		return 0;
+	if (o->has_span_bytes) {
+		d->spans = spans_new((size_t)o->span_bytes);
+		return 0;
+	}
+	d->spantok = spantok_new((size_t)o->span_tokens);
+	if (o->tokenizer && open_model(d, e))
+		return -1;
+	if (!o->tokenizer && !(d->split = split_new(&split, NULL, 1, e)))
+		return -1;
+	for (i = 0; i < args_common.threads; i++) {
+		struct worker *w = &d->worker[i];
+
+		if (d->span_bpe)
+			w->span_enc = bpe_enc_new(d->span_bpe, 0);
+		else
+			w->scratch = split_scratch_new(d->split);
+	}
+	return 0;
+}
+
+static void
+tokens_room(struct item *x, size_t more)
+{
+	if (x->ntok + more <= x->tok_cap)
+		return;
+	x->tok_cap = x->ntok + more + x->tok_cap / 2;
+	x->tok_end = xreallocarray(x->tok_end, x->tok_cap,
+				   sizeof(*x->tok_end));
+	x->tok_id = xreallocarray(x->tok_id, x->tok_cap, sizeof(*x->tok_id));
+}
+
+/* A worker: the tokens of a text, behind those of the texts before it. */
+int
+dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
+		  struct span text, struct err *e)
+{
+	enum { PIECES = 1024 };
+	size_t pos = 0, n;
+
+	if (d->span_bpe) {
+		w->ids.n = 0;
+		bpe_encode(w->span_enc, text, &w->ids);
+		n = w->ids.n;
+		tokens_room(x, n);
+		if (spantok_ends(d->span_vocab, text, w->ids.v, n,
+				 x->tok_end + x->ntok, e))
+			return -1;
+		if (n)
+			memcpy(x->tok_id + x->ntok, w->ids.v,
+			       n * sizeof(*x->tok_id));
+		x->ntok += n;
+	}
+	while (d->split && pos < text.n) {
+		tokens_room(x, PIECES);
+		x->ntok += split_next(d->split, w->scratch, text.p, text.n,
+				      &pos, x->tok_end + x->ntok, PIECES);
+	}
+	return 0;
+}
+
+/* The i-th document of a block. */
+int
+dedup_add_text(struct dedup *d, const struct item *x, size_t i,
+	       struct span text, struct err *e)
+{
+	size_t from;
+
+	if (d->spans)
+		return spans_add(d->spans, text, e);
+	if (!d->spantok)
+		return 0;
+	from = i ? x->tok_to[i - 1] : 0;
+	return spantok_add(d->spantok, text, x->tok_end + from,
+			   d->span_bpe ? x->tok_id + from : NULL,
+			   x->tok_to[i] - from, e);
+}
+
+/* --- spans --- */
+
 static int
 cmp_span(const void *a, const void *b)
 {
@@ -53,9 +162,10 @@ dedup_find_spans(struct dedup *d)
 	const struct text_span *v;
 	size_t n, i, k = 0;
 
-	if (!d->spans)
+	if (!d->spans && !d->spantok)
 		return;
-	v = spans_find(d->spans, &n);
+	v = d->spans ? spans_find(d->spans, &n) :
+		spantok_find(d->spantok, &n);
 	d->span = xreallocarray(NULL, 2 * n + 1, sizeof(*d->span));
 	if (n)
 		memcpy(d->span, v, n * sizeof(*v));
@@ -74,7 +184,9 @@ dedup_find_spans(struct dedup *d)
 	for (i = 0; i < d->nsource; i++)
 		d->flag[d->source[i].doc] |= DOC_SOURCE;
 	spans_free(d->spans);
+	spantok_free(d->spantok);
 	d->spans = NULL;
+	d->spantok = NULL;
 }
 
 const struct text_span *

@@ -37,7 +37,7 @@
 #define MAX_TEXT (((size_t)4 << 30) - 4096)
 #define FREE 0
 
-enum { AHEAD = 32, BATCH = 64, CHAR_MAX_BYTES = 4 };
+enum { AHEAD = 32, BATCH = 64 };
 
 /* Place of a block or window by the upper half of its hash. */
 struct slot {
@@ -51,6 +51,7 @@ struct table {
 
 struct spans {
 	size_t least, half;
+	size_t char_max;	/* bytes of the longest character */
 	struct buf text;	/* all of them */
 	uint32_t *start;	/* of each document, and the end */
 	size_t ndocs, cap;
@@ -66,8 +67,15 @@ spans_new(size_t least)
 	struct spans *s = xcalloc(1, sizeof(*s));
 
 	s->least = least;
+	s->char_max = 4;
 	s->half = least > 1 ? least / 2 : 1;
 	return s;
+}
+
+void
+spans_longest_char(struct spans *s, size_t bytes)
+{
+	s->char_max = bytes;
 }
 
 int
@@ -412,10 +420,9 @@ windows_at(struct spans *s, struct doc_at *d, size_t x, uint64_t h)
 
 	if (!is_bound(s, x, d->end))
 		return;
-	if (s->text.p[x] & 0x80)
-		while (!is_bound(s, x + c, d->end))
-			c++;
-	for (; x + n <= d->end && n < s->least + CHAR_MAX_BYTES; n++) {
+	while (!is_bound(s, x + c, d->end))
+		c++;
+	for (; x + n <= d->end && n < s->least + s->char_max; n++) {
 		if (found && n >= s->least + c)
 			break;
 		if (is_bound(s, x + n, d->end)) {
@@ -457,7 +464,7 @@ static void
 find_in_doc(struct spans *s, uint32_t doc, uint64_t out)
 {
 	struct doc_at d = {doc, s->start[doc], s->start[doc + 1], 0, 0};
-	size_t reach = s->least + CHAR_MAX_BYTES - s->half;
+	size_t reach = s->least + s->char_max - s->half;
 	size_t at = d.begin, last, from, to, done = d.begin;
 
 	if (d.end - d.begin < s->least)

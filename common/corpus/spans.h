@@ -33,6 +33,12 @@ struct spans;
 struct spans *spans_new(size_t least);
 void spans_free(struct spans *s);	/* NULL is fine */
 
+/*
+ * For texts of another code: a byte of 0x80..0xbf continues a character, which
+ * has this many bytes at most (4 without it).  Before spans_find().
+ */
+void spans_longest_char(struct spans *s, size_t bytes);
+
 /* The next document (valid UTF-8); copied. */
 int spans_add(struct spans *s, struct span text, struct err *e);
 

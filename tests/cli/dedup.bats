@@ -361,6 +361,83 @@ left() {
 	run -0 dedup --spans --span-bytes 30 --against "$T/ref" --check "$T/in"
 }
 
+@test "spans: 50 pieces by default, starts and ends in bytes" {
+	words é 1 16 > "$T/a"
+	line 1 "x $(cat "$T/a")" > "$T/in"
+	line 2 "yy $(cat "$T/a")" >> "$T/in"
+	# " é" and a number, sixteen times, and the last space: 33
+	run -0 dedup --spans --check "$T/in"
+	run -0 dedup --spans --span-tokens 34 --check "$T/in"
+	dedup --spans --span-tokens 33 --report "$T/r" "$T/in" > "$T/out"
+	[ "$(ids < "$T/out")" = "1 " ]
+	grep -qF '"spans":[{"start":2,"end":74,"first_id":"1","first_at":"'"$T/in"':1","first_start":1}]' "$T/r"
+	# 51 pieces go, 49 stay
+	for n in 25 24; do
+		line 1 "x $(words é 1 $n)" > "$T/in"
+		line 2 "yy $(words é 1 $n)" >> "$T/in"
+		echo "$n $(dedup --spans "$T/in" | ids)"
+	done > "$T/got"
+	printf '%s\n' '25 1 ' '24 1 2 ' | cmp - "$T/got"
+}
+
+@test "spans: part of a piece is no copy, a split's name, -j" {
+	line 1 'one two three four five' > "$T/in"
+	line 2 'ne two three four fi' >> "$T/in"
+	[ "$(dedup --spans --span-tokens 3 --min-left 0 "$T/in" | left)" = \
+		'one two three four five|ne fi|' ]
+	[ "$(dedup --spans --span-bytes 3 --min-left 0 "$T/in" | left)" = \
+		'one two three four five||' ]
+	run -0 dedup --spans --span-tokens 4 --check "$T/in"
+	[ "$(dedup --spans --span-tokens 9 --split '.' --min-left 0 "$T/in" |
+		left)" = 'one two three four five||' ]
+	for j in 1 2 5; do
+		dedup -j $j --spans --span-tokens 20 --report "$T/r$j" \
+			-o "$T/o$j" "$WEB"
+		cmp "$T/o1" "$T/o$j"
+		cmp "$T/r1" "$T/r$j"
+	done
+	! cmp -s "$T/o1" "$WEB"
+}
+
+@test "spans: tokens that are bytes give what bytes give" {
+	zstd -dcq tests/data/text/udhr.jsonl.zst \
+		tests/data/text/emoji_names.jsonl.zst > "$T/in"
+	"$BIN/tok-train" --vocab-size 258 -q -o "$T/tokenizer.json" "$T/in"
+	for n in 20 50; do
+		dedup --spans --span-bytes $n --report "$T/r1" -o "$T/o1" \
+			"$T/in"
+		dedup --spans --span-tokens $n --report "$T/r2" -o "$T/o2" \
+			--tokenizer "$T/tokenizer.json" "$T/in"
+		cmp "$T/r1" "$T/r2"
+		cmp "$T/o1" "$T/o2"
+		grep -q '"span"' "$T/r1"
+	done
+}
+
+@test "spans: tokens of published tokenizers, cut at character bounds" {
+	line 1 'The 日本語テスト é😀😀 is here, and some more words' > "$T/in"
+	# "The" is not " The"; the accent is apart, and not NFC
+	line 2 "So: The 日本語テスト é😀😀 is here, e$(printf '\xcc\x81')" \
+		>> "$T/in"
+	for t in mistral7b_tokenizer.json qwen3_tokenizer.json \
+		gptneox_tokenizer.json cl100k_base.tiktoken; do
+		dedup --spans --span-tokens 8 --min-left 1 --tokenizer \
+			"tests/data/tok/$t.zst" "$T/in" | left > "$T/got"
+		printf '%s|' \
+			'The 日本語テスト é😀😀 is here, and some more words' \
+			"So: The e$(printf '\xcc\x81')" > "$T/want"
+		diff "$T/want" "$T/got"
+	done
+}
+
+@test "spans: tokens, usage" {
+	line 1 text > "$T/in"
+	run -2 dedup --spans --span-bytes 9 --span-tokens 9 "$T/in"
+	run -2 dedup --spans --span-tokens 0 "$T/in"
+	run -2 dedup --spans --span-bytes 9 --split gpt2 "$T/in"
+	run -2 dedup --spans --split '(' "$T/in"
+}
+
 # --- together --------------------------------------------------------------
 
 @test "methods in order, each document dropped once" {
