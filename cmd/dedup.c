@@ -49,6 +49,8 @@ check(const struct args *a, const struct options *o)
 		args_usage(a, "--apply verifies: no --no-verify");
 	if (d->normalize && !d->exact)
 		args_usage(a, "--normalize is a way of --exact");
+	if (d->gopher.on && !d->repeats)
+		args_usage(a, "--gopher is a way of --repeats");
 	if (d->has_span_bytes && d->has_span_tokens)
 		args_usage(a, "--span-bytes and --span-tokens exclude each "
 			   "other");
@@ -110,7 +112,7 @@ main(int argc, char **argv)
 		.mem = (int64_t)2 << 30, .span_tokens = 50, .min_left = 20,
 	}};
 	struct dedup_opts *d = &o.d;
-	struct arg table[33 + FILTER_ARGS] = {
+	struct arg table[33 + GOPHER_ARGS + FILTER_ARGS] = {
 		{"exact", 0, ARG_FLAG, &d->exact, NULL,
 		 "drop texts that are equal byte for byte", 0, 0, NULL, NULL},
 		{"normalize", 0, ARG_FLAG, &d->normalize, NULL,
@@ -201,9 +203,12 @@ main(int argc, char **argv)
 
 	filter_opts_init(&d->filter);
 	repeat_opts_init(&d->rep);
+	gopher_opts_init(&d->gopher);
+	a.n += gopher_opts_args(&d->gopher, table + a.n);
 	a.n += filter_opts_args(&d->filter, table + a.n);
 	first = args_parse(&a, argc, argv);
 	d->mh.chars = o.unit;
+	gopher_opts_done(&d->gopher);
 	default_methods(d);
 	check(&a, &o);
 	status = run(&a, &o, (const char *const *)argv + first,

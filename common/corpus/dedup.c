@@ -69,6 +69,7 @@ item_free(struct item *x)
 	free(x->tok_end);
 	free(x->tok_id);
 	free(x->tok_to);
+	free(x->hit);
 	buf_clear(&x->text);
 	free(x);
 }
@@ -85,6 +86,7 @@ item_room(struct item *x, size_t bands)
 					    sizeof(*x->text_end));
 		x->tok_to = xreallocarray(x->tok_to, x->cap,
 					  sizeof(*x->tok_to));
+		x->hit = xreallocarray(x->hit, x->cap, sizeof(*x->hit));
 	}
 	if (x->nkeys + bands > x->keys_cap) {
 		x->keys_cap = 2 * x->keys_cap + bands;
@@ -145,11 +147,21 @@ units(struct dedup *d, struct worker *w, struct span text, int have_words)
 }
 
 struct repeat
-dedup_repeat(struct dedup *d, struct worker *w, struct span text)
+dedup_repeat(struct dedup *d, struct worker *w, struct span text,
+	     int have_words, struct gopher_hit *hit)
 {
-	size_t n = units(d, w, text, 0);
+	size_t n = units(d, w, text, have_words);
+	struct repeat r = repeats_find(&w->rep, &d->o->rep, w->unit, n);
 
-	return repeats_find(&w->rep, &d->o->rep, w->unit, n);
+	if (r.rule || !d->o->gopher.on)
+		return r;
+	if (d->bpe && !have_words)
+		words_split(&w->sh.words, text);
+	*hit = gopher_find(&w->gopher, &d->o->gopher, text, w->sh.words.v,
+			   w->sh.words.n);
+	if (hit->share >= 0)
+		r.rule = REPEAT_GOPHER;
+	return r;
 }
 
 struct scan {
@@ -205,12 +217,13 @@ scan_doc(void *ctx, const struct doc *doc)
 		if (o->near)
 			scan_near(s, doc->text, &flag);
 		if (o->repeats) {
-			size_t n = units(s->d, s->w, doc->text, o->near);
-			struct repeat r = repeats_find(&s->w->rep, &o->rep,
-						       s->w->unit, n);
+			static const uint8_t flags[] = {
+				0, DOC_RUN, DOC_PHRASE, DOC_GOPHER
+			};
+			struct gopher_hit hit;
 
-			flag |= r.rule == REPEAT_RUN ? DOC_RUN :
-				r.rule == REPEAT_PHRASE ? DOC_PHRASE : 0;
+			flag |= flags[dedup_repeat(s->d, s->w, doc->text,
+						   o->near, &hit).rule];
 		}
 		x->exact[x->n] = doc->digest;
 		if (o->normalize) {
@@ -433,6 +446,7 @@ worker_clear(struct worker *w)
 	doc_parser_free(w->parser);
 	shingles_clear(&w->sh);
 	repeats_clear(&w->rep);
+	gopher_clear(&w->gopher);
 	if (w->enc)
 		bpe_enc_free(w->enc);
 	if (w->span_enc)

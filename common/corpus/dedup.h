@@ -20,6 +20,7 @@
 
 #include "base/args.h"
 #include "base/err.h"
+#include "corpus/gopher.h"
 #include "corpus/minhash.h"
 #include "corpus/repeats.h"
 #include "record/filter.h"
@@ -38,6 +39,7 @@ struct dedup_opts {
 	int64_t min_left;
 	int all;			/* spans: cut the first copy too */
 	struct repeat_opts rep;
+	struct gopher_opts gopher;
 	int mark;
 	const char *tokenizer, *split;
 	const char *apply;		/* file of pairs, or NULL */

@@ -21,7 +21,8 @@ enum {
 	DOC_BAD = 1, DOC_WORDS = 2, DOC_RUN = 4, DOC_PHRASE = 8,
 	DOC_MEMBER = 16,	/* has the key of another one */
 	DOC_SPAN = 32,		/* holds a copy */
-	DOC_SOURCE = 64		/* holds a first copy */
+	DOC_SOURCE = 64,	/* holds a first copy */
+	DOC_GOPHER = 128
 };
 
 /* A document that may be a duplicate or have one; numbered in input order. */
@@ -41,6 +42,7 @@ struct worker {
 	struct doc_parser *parser;
 	struct shingles sh;
 	struct repeats rep;
+	struct gopher gopher;
 	struct bpe_enc *enc;
 	struct split_scratch *scratch;	/* spans in tokens: ... */
 	struct bpe_enc *span_enc;	/* ... or this */
@@ -66,6 +68,7 @@ struct item {
 	uint32_t *tok_end, *tok_id;	/* spans: tokens of all texts */
 	size_t *tok_to;		/* of each document */
 	size_t ntok, tok_cap;
+	struct gopher_hit *hit;
 	struct item *next;
 };
 
@@ -128,7 +131,7 @@ struct dedup {
 	/* counts */
 	uint64_t surrogates;	/* of the first pass */
 	uint64_t candidates, verified;
-	uint64_t docs_by[6], bytes_by[6];
+	uint64_t docs_by[7], bytes_by[7];
 	uint64_t clusters, largest, no_words;
 	struct buf line;
 	struct top {
@@ -145,7 +148,9 @@ void fold_text(struct worker *w, struct span text, struct buf *out);
 struct dedup *dedup_open(const struct dedup_opts *o, const char *const *files,
 			 size_t n, int filter, struct err *e);
 void dedup_close(struct dedup *d);
-struct repeat dedup_repeat(struct dedup *d, struct worker *w, struct span text);
+/* have_words: of this text, in w->sh.  hit: where the rule is Gopher's. */
+struct repeat dedup_repeat(struct dedup *d, struct worker *w, struct span text,
+			   int have_words, struct gopher_hit *hit);
 
 /* dedup_look.c */
 int dedup_members(struct dedup *d, struct err *e);	/* from the keys */

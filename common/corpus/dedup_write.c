@@ -16,7 +16,8 @@
 #include "base/progress.h"
 #include "corpus/unicode.h"
 
-enum reason { KEPT, EXACT, NEAR, SPAN, RUN, PHRASE };
+/* From RUN on as enum repeat_rule has them. */
+enum reason { KEPT, EXACT, NEAR, SPAN, RUN, PHRASE, GOPHER };
 enum { EXCERPT = 60 };
 
 struct verdict {
@@ -75,6 +76,8 @@ decide(const struct dedup *d, uint32_t doc)
 		v.why = RUN;
 	if (!v.why && flag & DOC_PHRASE)
 		v.why = PHRASE;
+	if (!v.why && flag & DOC_GOPHER)
+		v.why = GOPHER;
 	return v;
 }
 
@@ -91,17 +94,17 @@ is_top(const struct dedup *d, uint32_t member)
 	return 0;
 }
 
-/* Where the loop stands, for the report: bytes of the text. */
+/* Where the loop stands, for the report: bytes of the text, or the share. */
 static void
 find_loop(struct dedup *d, struct worker *w, struct item *x, size_t i,
 	  struct span text)
 {
-	struct repeat r = dedup_repeat(d, w, text);
+	struct repeat r = dedup_repeat(d, w, text, 0, &x->hit[i]);
 
 	x->hash[i] = (struct set_hash){0, 0};
 	x->flag[i] = (uint8_t)r.rule;
 	x->exact[i] = r.times;
-	if (!d->bpe && r.rule) {
+	if (!d->bpe && r.rule && r.rule != REPEAT_GOPHER) {
 		x->hash[i].a = w->sh.words.v[r.start].start;
 		x->hash[i].b = w->sh.words.v[r.end - 1].end;
 	}
@@ -118,7 +121,7 @@ cut(struct dedup *d, struct worker *w, struct item *x, size_t i,
 	dedup_cut(d, x->first + (uint32_t)i, text, &x->text);
 	x->text_end[i] = x->text.n;
 	left = (struct span){x->text.p + from, x->text.n - from};
-	x->exact[i] = 0;
+	x->flag[i] = REPEAT_NONE;
 	if (d->o->repeats)
 		find_loop(d, w, x, i, left);
 }
@@ -141,6 +144,7 @@ write_work(void *ctx, void *batch, int worker, struct err *e)
 		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
 		x->text_end = xreallocarray(x->text_end, x->cap,
 					    sizeof(*x->text_end));
+		x->hit = xreallocarray(x->hit, x->cap, sizeof(*x->hit));
 	}
 	for (i = 0; i < b->n; i++) {
 		uint32_t doc = x->first + (uint32_t)i;
@@ -191,11 +195,23 @@ put_duplicate(struct dedup *d, const struct verdict *v, struct buf *b,
 	return 0;
 }
 
+static const char *
+rule_name(enum reason why)
+{
+	return why == RUN ? "run" : why == PHRASE ? "phrase" : "gopher";
+}
+
 static void
 put_loop(const struct item *x, size_t i, enum reason why, struct buf *b)
 {
-	buf_printf(b, ",\"rule\":\"%s\",\"times\":%llu",
-		   why == RUN ? "run" : "phrase",
+	buf_printf(b, ",\"rule\":\"%s\"", rule_name(why));
+	if (why == GOPHER) {
+		buf_printf(b, ",\"share\":\"%s\",\"value\":",
+			   gopher_name(x->hit[i].share));
+		json_put_real(b, x->hit[i].value);
+		return;
+	}
+	buf_printf(b, ",\"times\":%llu",
 		   (unsigned long long)x->exact[i]);
 	if (x->hash[i].b)
 		buf_printf(b, ",\"spans\":[{\"start\":%llu,\"end\":%llu}]",
@@ -208,7 +224,7 @@ report(struct dedup *d, const struct doc *doc, const struct verdict *v,
        const char *action, const struct item *x, size_t i, struct err *e)
 {
 	static const char *const names[] = {
-		"", "exact", "near", "span", "repeat", "repeat"
+		"", "exact", "near", "span", "repeat", "repeat", "repeat"
 	};
 	struct buf *b = &d->line, id = {0};
 
@@ -259,8 +275,12 @@ excerpt(struct dedup *d, const struct doc *doc, uint32_t member)
 static int
 mark(struct dedup *d, const struct doc *doc, enum reason why, struct err *e)
 {
+	static const char *const values[] = {
+		"\"run\"", "\"phrase\"", "\"gopher\""
+	};
+
 	return filter_mark(d->filter, doc, "repeats",
-			   span_str(why == RUN ? "\"run\"" : "\"phrase\""), e);
+			   span_str(values[why - RUN]), e);
 }
 
 /* A document with copies: too little is left, what is left loops, or cut. */
@@ -278,8 +298,8 @@ write_cut(struct dedup *d, const struct doc *doc, struct verdict v,
 		return -1;
 	if (drop)
 		return filter_drop(d->filter, doc, e);
-	if (!d->o->mark && x->exact[i]) {
-		v.why = x->flag[i] == REPEAT_RUN ? RUN : PHRASE;
+	if (!d->o->mark && x->flag[i]) {
+		v.why = RUN + x->flag[i] - REPEAT_RUN;
 		d->docs_by[v.why]++;
 		d->bytes_by[v.why] += left.n;
 		return report(d, doc, &v, "drop", x, i, e) ||
@@ -386,11 +406,12 @@ void
 dedup_stats(const struct dedup *d, struct buf *b)
 {
 	static const char *const names[] = {
-		"", "exact", "near", "span", "repeat_run", "repeat_phrase"
+		"", "exact", "near", "span", "repeat_run", "repeat_phrase",
+		"repeat_gopher"
 	};
 	int i;
 
-	for (i = EXACT; i <= PHRASE; i++)
+	for (i = EXACT; i <= GOPHER; i++)
 		buf_printf(b, "%s\"%s\":{\"docs\":%llu,\"bytes\":%llu}",
 			   i > EXACT ? "," : "", names[i],
 			   (unsigned long long)d->docs_by[i],
@@ -417,7 +438,7 @@ void
 dedup_summary(struct dedup *d)
 {
 	static const char *const names[] = {
-		"", "exact", "near", "span", "run", "phrase"
+		"", "exact", "near", "span", "run", "phrase", "gopher"
 	};
 	const struct doc_stats *s = filter_stats(d->filter);
 	size_t i;
@@ -425,7 +446,7 @@ dedup_summary(struct dedup *d)
 	progress_erase();
 	fprintf(stderr, "%-12s %12s %16s\n", "", "documents", "bytes of text");
 	summary_line("read", s->docs_in, s->bytes_in);
-	for (i = EXACT; i <= PHRASE; i++)
+	for (i = EXACT; i <= GOPHER; i++)
 		if (d->docs_by[i])
 			summary_line(names[i], d->docs_by[i], d->bytes_by[i]);
 	if (s->docs_bad)

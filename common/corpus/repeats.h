@@ -26,7 +26,8 @@ struct repeat_opts {
 	double phrase_share;		/* 0.2 */
 };
 
-enum repeat_rule { REPEAT_NONE, REPEAT_RUN, REPEAT_PHRASE };
+/* The last is gopher.h's, not found here. */
+enum repeat_rule { REPEAT_NONE, REPEAT_RUN, REPEAT_PHRASE, REPEAT_GOPHER };
 
 /* What was found: units [start, end), of a run or of the first copy. */
 struct repeat {

@@ -290,6 +290,77 @@ rule() {
 		"$T/in" | ids)" = "" ]
 }
 
+# share TEXT [OPTION...]: which share of gopher is too large, and its value
+share() {
+	line x "$1" | dedup --repeats --report "$T/r" "${@:2}" > /dev/null
+	sed -n 's/.*"rule":"gopher","share":\(.*\)}$/\1/p' "$T/r"
+}
+
+@test "repeats: Gopher's shares, off unless asked for" {
+	local t='a\nb\na\na'
+	[ "$(share "$t")" = "" ]
+	[ "$(share "$t" --gopher)" = '"dup_lines","value":0.5' ]
+	[ "$(share "$t" --gopher --dup-line-share 0.5)" = \
+		'"dup_line_chars","value":0.2857142857142857' ]
+	[ "$(share "$t" --dup-line-share 0.49)" = '"dup_lines","value":0.5' ]
+	[ "$(share "$t" --dup-line-share 0.5)" = "" ]
+	[ "$(share "" --gopher)" = "" ]
+	[ "$(share "hello world" --gopher)" = "" ]
+	[ "$(share 'p\nq\n\nr\n\np\nq' --dup-paragraph-share 0.3)" = \
+		'"dup_paragraphs","value":0.3333333333333333' ]
+	[ "$(share "to, be or to - be; that is the way" --gopher)" = \
+		'"top_2gram","value":0.38235294117647056' ]
+	[ "$(share "1 2 3 4 5 6 x 1 2 3 4 5 6" --dup-6gram-share 0.4)" = \
+		'"dup_6gram","value":0.44' ]
+	[ "$(share "1 2 3 4 5 6 x 1 2 3 4 5 6" --dup-7gram-share 0)" = "" ]
+}
+
+@test "repeats: every share of Gopher has its option and its name" {
+	local t='1 2 3 4 5 6 7 8 9 10 11\n\n1 2 3 4 5 6 7 8 9 10 11' k n=0 name
+	for k in dup-line dup-paragraph dup-line-char dup-paragraph-char \
+		top-{2,3,4}gram dup-{5,6,7,8,9,10}gram; do
+		name=${k//-/_}
+		name=${name/%line/lines}
+		name=${name/%paragraph/paragraphs}
+		name=${name/%char/chars}
+		[[ "$(share "$t" "--$k-share" 0.1)" = "\"$name\","* ]] || {
+			echo "$k: $(cat "$T/r")"
+			return 1
+		}
+		[ "$(share "$t" "--$k-share" 1)" = "" ]
+		n=$((n + 1))
+	done
+	[ "$n" = 13 ]
+}
+
+@test "repeats: --gopher with --mark, --stats, --spans, --tokenizer, -j" {
+	line x 'a\nb\na\na' > "$T/in"
+	dedup --repeats --gopher --mark --stats "$T/s" "$T/in" > "$T/out"
+	sed 's/}$/,"repeats":"gopher"}/' "$T/in" | cmp - "$T/out"
+	grep -qF '"repeat_gopher":{"docs":1,"bytes":7}' "$T/s"
+	run -2 dedup --near --gopher "$T/in"
+	# what is left of a text repeats itself
+	line y 'passage one two three\na\na\na\nqrstuvwxyzqrstuvwxyz' > "$T/in"
+	line ref 'passage one two three' > "$T/ref"
+	dedup --spans --repeats --gopher --span-bytes 20 --min-left 1 \
+		--against "$T/ref" --report "$T/r" "$T/in" > "$T/out"
+	[ ! -s "$T/out" ]
+	[ "$(sed 's/.*"action":"\([a-z]*\)".*/\1/' "$T/r" | tr '\n' ' ')" = \
+		"cut drop " ]
+	# words, whatever the tokens are
+	"$BIN/tok-train" --vocab-size 300 -q -o "$T/tokenizer.json" "$WEB"
+	dedup --repeats --gopher --report "$T/r1" -j 1 "$WEB" > "$T/o1"
+	dedup --repeats --gopher --report "$T/r2" -j 3 "$WEB" > "$T/o2"
+	cmp "$T/o1" "$T/o2"
+	cmp "$T/r1" "$T/r2"
+	grep -q '"rule":"gopher"' "$T/r1"
+	dedup --repeats --gopher --phrase-count 0 --run-count 100000 \
+		--report "$T/r1" "$WEB" > "$T/o1"
+	dedup --repeats --gopher --phrase-count 0 --run-count 100000 \
+		--tokenizer "$T/tokenizer.json" --report "$T/r2" "$WEB" > "$T/o2"
+	cmp "$T/r1" "$T/r2"
+}
+
 # --- spans -----------------------------------------------------------------
 
 # the texts that are left
