@@ -1,5 +1,8 @@
 /*
  * spin.c - see spin.h
+ *
+ * The program is started by the name that /proc/self/exe leads to, so that
+ * it keeps its name in ps and pkill.
  */
 #include "base/spin.h"
 
@@ -9,8 +12,14 @@
 void
 spin_bound(char **argv)
 {
+	char path[4096];
+	ssize_t n;
+
 	if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
 		return;
-	if (setenv("GOMP_SPINCOUNT", "5000", 1) == 0)
-		execv("/proc/self/exe", argv);
+	n = readlink("/proc/self/exe", path, sizeof path - 1);
+	if (n <= 0 || setenv("GOMP_SPINCOUNT", "5000", 1) < 0)
+		return;
+	path[n] = 0;
+	execv(path, argv);
 }

@@ -216,3 +216,17 @@ agrees() {
 	run "$BIN/lm-sample" --model $M/qwen3 --prompt a --score b
 	[ "$status" -eq 2 ]
 }
+
+@test "the program keeps its name where it starts itself again" {
+	env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY "$BIN/lm-sample" \
+		--model $M/qwen3 --prompt a --max-tokens 1000000 \
+		> "$T/out" 2> "$T/err" &
+	pid=$!
+	for _ in $(seq 100); do
+		grep -qz GOMP_SPINCOUNT= "/proc/$pid/environ" && break
+		sleep 0.05
+	done
+	grep -qz GOMP_SPINCOUNT= "/proc/$pid/environ"
+	[ "$(cat "/proc/$pid/comm")" = lm-sample ]
+	kill "$pid"
+}
