@@ -51,7 +51,7 @@ dedup_member(const struct dedup *d, uint32_t doc)
 	return lo < d->nm && d->m[lo].doc == doc ? lo : NOT;
 }
 
-/* Members with one key: for now the first is taken for the same text. */
+/* Members with one key: the first stands for them until texts are compared. */
 static int
 exact_groups(struct dedup *d, struct err *e)
 {
