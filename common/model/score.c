@@ -17,23 +17,29 @@ score_add(struct score *s, double logprob, size_t tokens, int greedy)
 	s->greedy += greedy != 0;
 }
 
-void
-score_add_choices(struct score *s, const double *logprob,
-		  const size_t *bytes, size_t k, size_t answer)
+struct score_pick
+score_pick(const double *logprob, const size_t *bytes, size_t k)
 {
-	size_t raw = 0, norm = 0;
+	struct score_pick p = {0, 0};
 
 	for (size_t i = 1; i < k; i++) {
-		if (logprob[i] > logprob[raw])
-			raw = i;
+		if (logprob[i] > logprob[p.raw])
+			p.raw = i;
 		if (logprob[i] / (double)bytes[i] >
-		    logprob[norm] / (double)bytes[norm])
-			norm = i;
+		    logprob[p.norm] / (double)bytes[p.norm])
+			p.norm = i;
 	}
+	return p;
+}
+
+void
+score_add_choices(struct score *s, struct score_pick p, size_t k,
+		  size_t answer)
+{
 	s->lines++;
 	s->choice_lines++;
-	s->right += raw == answer;
-	s->right_norm += norm == answer;
+	s->right += p.raw == answer;
+	s->right_norm += p.norm == answer;
 	s->chance += 1.0 / (double)k;
 	s->chance_var += (1.0 / (double)k) * (1 - 1.0 / (double)k);
 }

@@ -27,11 +27,18 @@ struct score {
 void score_add(struct score *s, double logprob, size_t tokens, int greedy);
 
 /*
- * Add a line with k choices: their log-likelihoods and lengths in bytes,
- * and the index of the right one.
+ * The choice of greatest log-likelihood and the one of greatest
+ * log-likelihood a byte, of k >= 1; the first on a tie.
  */
-void score_add_choices(struct score *s, const double *logprob,
-		       const size_t *bytes, size_t k, size_t answer);
+struct score_pick {
+	size_t raw, norm;
+};
+struct score_pick score_pick(const double *logprob, const size_t *bytes,
+			     size_t k);
+
+/* Add a line with k choices, what was picked and the index of the right one. */
+void score_add_choices(struct score *s, struct score_pick p, size_t k,
+		       size_t answer);
 
 /* A share with its standard error, sqrt(p (1 - p) / (n - 1)); n > 0. */
 struct score_rate {

@@ -136,17 +136,8 @@ put_continuation(const struct item *x, struct buf *b)
 
 static void
 put_choices(const struct prompt_line *l, const struct item *x,
-	    const double *sum, struct buf *b)
+	    const double *sum, struct score_pick p, struct buf *b)
 {
-	size_t pick = 0, norm = 0;
-
-	for (size_t i = 1; i < l->nchoices; i++) {
-		if (sum[i] > sum[pick])
-			pick = i;
-		if (sum[i] / (double)x[i].bytes >
-		    sum[norm] / (double)x[norm].bytes)
-			norm = i;
-	}
 	json_put_key(b, "logprobs");
 	put_reals(b, sum, l->nchoices);
 	json_put_key(b, "bytes");
@@ -155,9 +146,9 @@ put_choices(const struct prompt_line *l, const struct item *x,
 		buf_printf(b, "%s%zu", i ? "," : "", x[i].bytes);
 	buf_putc(b, ']');
 	json_put_key(b, "pick");
-	json_put_uint(b, pick);
+	json_put_uint(b, p.raw);
 	json_put_key(b, "pick_norm");
-	json_put_uint(b, norm);
+	json_put_uint(b, p.norm);
 	json_put_key(b, "answer");
 	json_put_int(b, l->answer);
 }
@@ -185,9 +176,10 @@ settle(struct complete *c, const struct prompt_line *l,
 		score_add(s, sum[0], item[0].ids.n, item[0].greedy);
 		put_continuation(&item[0], &b);
 	} else {
-		score_add_choices(s, sum, bytes, l->nchoices,
-				  (size_t)l->answer);
-		put_choices(l, item, sum, &b);
+		struct score_pick p = score_pick(sum, bytes, l->nchoices);
+
+		score_add_choices(s, p, l->nchoices, (size_t)l->answer);
+		put_choices(l, item, sum, p, &b);
 	}
 	buf_puts(&b, "}\n");
 	if (c->json)

@@ -294,8 +294,3 @@ filter_stats(struct filter *f)
 	return &f->books;
 }
 
-uint64_t
-filter_cuts(const struct filter *f)
-{
-	return f->cuts;
-}

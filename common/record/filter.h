@@ -80,7 +80,6 @@ int filter_report(struct filter *f, struct span line, struct err *e);
 void filter_found(struct filter *f);
 
 struct doc_stats *filter_stats(struct filter *f);
-uint64_t filter_cuts(const struct filter *f);	/* documents cut */
 
 /*
  * Bring all outputs to their names, or none.  extra, if n: the program's

@@ -6,14 +6,21 @@
 #include "model/score.h"
 
 static void
+add(struct score *s, const double *logprob, const size_t *bytes, size_t k,
+    size_t answer)
+{
+	score_add_choices(s, score_pick(logprob, bytes, k), k, answer);
+}
+
+static void
 choices_raw_and_normalized(void **state)
 {
 	struct score s = {0};
 
 	(void)state;
 	/* raw prefers the short choice 0, by the byte choice 1 is better */
-	score_add_choices(&s, (double[]){-4, -6}, (size_t[]){2, 6}, 2, 1);
-	score_add_choices(&s, (double[]){-4, -6}, (size_t[]){2, 6}, 2, 0);
+	add(&s, (double[]){-4, -6}, (size_t[]){2, 6}, 2, 1);
+	add(&s, (double[]){-4, -6}, (size_t[]){2, 6}, 2, 0);
 	assert_int_equal(s.choice_lines, 2);
 	assert_int_equal(s.right, 1);
 	assert_int_equal(s.right_norm, 1);
@@ -39,7 +46,7 @@ distance_from_guessing(void **state)
 	(void)state;
 	assert_true(score_z(&s, 0) == 0);
 	for (int i = 0; i < 100; i++)
-		score_add_choices(&s, (double[]){-1, -2, -3, -4},
+		add(&s, (double[]){-1, -2, -3, -4},
 				  (size_t[]){1, 1, 1, 1}, 4, i % 2 ? 0 : 3);
 	/* 50 right of 100 guessed at 1/4: (50 - 25) / sqrt(18.75) */
 	assert_int_equal(s.right, 50);
