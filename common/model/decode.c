@@ -277,9 +277,9 @@ feed_prompt(struct decoder *d, const uint32_t *prompt, int64_t n)
 
 int64_t
 decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
-	       int64_t max, int64_t eos, uint32_t *out, int (*stop)(void *),
-	       void *ctx)
+	       int64_t max, uint32_t *out, int (*stop)(void *), void *ctx)
 {
+	const struct model_config *c = &d->m->c;
 	int32_t tok, slot = 0, none = -1, pos;
 	int64_t made = 0;
 	float loss;
@@ -289,8 +289,8 @@ decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
 	if (n > d->positions)
 		n = d->positions;
 	tok = feed_prompt(d, prompt, n);
-	while (made < max && tok != eos && n + made < d->positions &&
-	       !(stop && stop(ctx))) {
+	while (made < max && !config_is_eos(c, tok) &&
+	       n + made < d->positions && !(stop && stop(ctx))) {
 		out[made] = (uint32_t)tok;
 		pos = (int32_t)(n + made);
 		made++;

@@ -44,11 +44,11 @@ void decoder_score(struct decoder *d, int64_t first, int64_t n,
 
 /*
  * Greedy continuation of one prompt in slot 0, for samples during training:
- * at most max tokens to out, stops before eos (-1: none) and where positions
- * end.  Returns how many.  stop: polled between tokens, may be NULL.
+ * at most max tokens to out, stops before any EOS of the model and where
+ * positions end.  Returns how many.  stop: polled between tokens, may be NULL.
  */
 int64_t decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
-		       int64_t max, int64_t eos, uint32_t *out,
-		       int (*stop)(void *), void *ctx);
+		       int64_t max, uint32_t *out, int (*stop)(void *),
+		       void *ctx);
 
 #endif

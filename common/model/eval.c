@@ -174,39 +174,50 @@ log_sample(struct job *j, const struct prompt *p, const uint32_t *ids,
 	return rc;
 }
 
-static int
-sample_one(struct job *j, struct decoder *d, const struct prompt *p,
-	   struct err *e)
+struct sample {
+	uint32_t *ids;
+	size_t n;
+};
+
+static struct sample
+sample_one(const struct job *j, struct decoder *d, const struct prompt *p)
 {
-	size_t bos = j->c.bos >= 0, max = (size_t)j->o.sample_tokens;
-	uint32_t *ids = xmalloc((p->n + bos + max + 1) * sizeof *ids);
-	uint32_t *out = ids + p->n + bos;
-	int64_t n;
-	int rc = 1;
+	size_t bos = j->c.bos >= 0, n = p->n + bos;
+	uint32_t *in = xmalloc((n + 1) * sizeof *in);
+	struct sample s = {xmalloc((size_t)j->o.sample_tokens * sizeof *in), 0};
 
 	if (bos)
-		ids[0] = (uint32_t)j->c.bos;
-	memcpy(ids + bos, p->ids, p->n * sizeof *ids);
-	n = decoder_greedy(d, ids, (int64_t)(p->n + bos), (int64_t)max,
-			   j->c.eos, out, stop_sampling, NULL);
-	if (!interrupt_pending())
-		rc = log_sample(j, p, out, (size_t)n, e);
-	free(ids);
-	return rc;
+		in[0] = (uint32_t)j->c.bos;
+	memcpy(in + bos, p->ids, p->n * sizeof *in);
+	s.n = (size_t)decoder_greedy(d, in, (int64_t)n, j->o.sample_tokens,
+				     s.ids, stop_sampling, NULL);
+	free(in);
+	return s;
 }
 
+/*
+ * The lines are written when there is one for each prompt: what a signal cuts
+ * short is done again after the resume, and must not stand there twice.
+ */
 int
 job_sample(struct job *j, struct err *e)
 {
 	struct decoder *d = decoder_new(j->m, 1, j->o.seq_len,
 					j->o.seq_len < 64 ? j->o.seq_len : 64);
-	size_t i;
-	int rc = 0;
+	struct sample *s = xcalloc(j->nprompts, sizeof *s);
+	size_t i, n;
+	int rc;
 
-	for (i = 0; i < j->nprompts && rc == 0; i++)
-		rc = sample_one(j, d, &j->prompts[i], e);
+	for (n = 0; n < j->nprompts && !interrupt_pending(); n++)
+		s[n] = sample_one(j, d, &j->prompts[n]);
 	decoder_free(d);
+	rc = interrupt_pending() != 0;
+	for (i = 0; i < n && rc == 0; i++)
+		rc = log_sample(j, &j->prompts[i], s[i].ids, s[i].n, e);
 	if (rc == 0)
 		j->at.last_sample = (int64_t)j->at.step;
+	while (n)
+		free(s[--n].ids);
+	free(s);
 	return rc;
 }

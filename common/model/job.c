@@ -213,7 +213,7 @@ save(struct job *j, struct err *e)
 
 	if (j->saved == (int64_t)j->at.step)
 		return 0;
-	if (state_save(j->run, &src, e) < 0)
+	if (trainlog_sync(j->log, e) < 0 || state_save(j->run, &src, e) < 0)
 		return -1;
 	j->saved = (int64_t)j->at.step;
 	buf_printf(&path, "step-%08" PRIu64, j->at.step);

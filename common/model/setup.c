@@ -539,9 +539,12 @@ make_run(struct job *j, struct err *e)
 static int
 open_log(struct job *j, struct err *e)
 {
+	int64_t step = (int64_t)j->at.step;
+	struct trainlog_mark at = {j->at.step, j->at.last_eval == step,
+		j->at.last_sample == step};
 	char *path = xstrf("%s/train.jsonl", j->run);
 
-	if (trainlog_cut(path, j->at.step, e) == 0)
+	if (trainlog_cut(path, &at, e) == 0)
 		j->log = trainlog_open(path, e);
 	free(path);
 	return j->log ? 0 : -1;

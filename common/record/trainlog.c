@@ -41,13 +41,19 @@ trainlog_open(const char *path, struct err *e)
 }
 
 int
-trainlog_close(struct trainlog *t, struct err *e)
+trainlog_sync(struct trainlog *t, struct err *e)
 {
-	int rc = 0;
-
 	/* a FIFO or a device cannot be synced, and need not be */
 	if (fsync(t->fd) < 0 && errno != EINVAL && errno != EROFS)
-		rc = err_sys(e, errno, "%s: cannot sync", t->path);
+		return err_sys(e, errno, "%s: cannot sync", t->path);
+	return 0;
+}
+
+int
+trainlog_close(struct trainlog *t, struct err *e)
+{
+	int rc = trainlog_sync(t, e);
+
 	if (close(t->fd) < 0 && rc == 0)
 		rc = err_sys(e, errno, "%s: cannot close", t->path);
 	buf_clear(&t->line);
@@ -141,32 +147,45 @@ trainlog_step(struct trainlog *t, const struct trainlog_step *s, struct err *e)
 	return trainlog_end(t, e);
 }
 
-/* Does this line belong to a state after `step` updates? 1, 0, -1: no line. */
 static int
-is_later(const char *p, size_t n, uint64_t step)
+is_type(const struct json *type, const char *name)
+{
+	return span_eq(type->str, span_str(name));
+}
+
+/* Will the run write this line, once it goes on from there? */
+static int
+comes_again(const struct json *type, uint64_t step,
+	    const struct trainlog_mark *at)
+{
+	if (step != at->step)
+		return step > at->step;
+	return is_type(type, "step") || is_type(type, "skip") ||
+		(is_type(type, "eval") && !at->evaluated) ||
+		(is_type(type, "sample") && !at->sampled);
+}
+
+/* Does this line belong to a later state? 1, 0, -1: no line. */
+static int
+is_later(const char *p, size_t n, const struct trainlog_mark *at)
 {
 	struct err ignore = {0};
 	struct json *j = json_parse(p, n, "line", &ignore);
 	const struct json *type = json_get(j, "type");
-	const struct json *at = json_get(j, "step");
+	const struct json *step = json_get(j, "step");
 	int later = -1;
 
-	if (type && type->type == JSON_STRING && at && at->is_int &&
-	    at->i >= 0) {
-		uint64_t s = (uint64_t)at->i;
-		int batch = span_eq(type->str, span_str("step")) ||
-			span_eq(type->str, span_str("skip"));
-
-		later = batch ? s >= step : s > step;
-	}
+	if (type && type->type == JSON_STRING && step && step->is_int &&
+	    step->i >= 0)
+		later = comes_again(type, (uint64_t)step->i, at);
 	json_free(j);
 	return later;
 }
 
 /* Where the kept head ends; -1: a line that is no log line. */
 static int64_t
-head_end(const char *path, const char *p, size_t n, uint64_t step,
-	 struct err *e)
+head_end(const char *path, const char *p, size_t n,
+	 const struct trainlog_mark *mark, struct err *e)
 {
 	size_t at = 0;
 	uint64_t line = 1;
@@ -177,7 +196,7 @@ head_end(const char *path, const char *p, size_t n, uint64_t step,
 
 		if (!lf)
 			break;
-		later = is_later(p + at, (size_t)(lf - p) - at, step);
+		later = is_later(p + at, (size_t)(lf - p) - at, mark);
 		if (later < 0)
 			return err_set(e, "%s:%" PRIu64 ": no object with type"
 				       " and step", path, line);
@@ -190,7 +209,7 @@ head_end(const char *path, const char *p, size_t n, uint64_t step,
 }
 
 int
-trainlog_cut(const char *path, uint64_t step, struct err *e)
+trainlog_cut(const char *path, const struct trainlog_mark *at, struct err *e)
 {
 	char *p;
 	size_t n;
@@ -200,7 +219,7 @@ trainlog_cut(const char *path, uint64_t step, struct err *e)
 		return 0;
 	if (input_slurp(path, &p, &n, e) < 0)
 		return -1;
-	end = head_end(path, p, n, step, e);
+	end = head_end(path, p, n, at, e);
 	free(p);
 	if (end < 0)
 		return -1;

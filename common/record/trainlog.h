@@ -46,12 +46,22 @@ void trainlog_int(struct trainlog *t, const char *key, uint64_t x);
 void trainlog_str(struct trainlog *t, const char *key, struct span s);
 int trainlog_end(struct trainlog *t, struct err *e);
 
+/* On disk: before a checkpoint, for a resume from it needs the lines so far. */
+int trainlog_sync(struct trainlog *t, struct err *e);
+
+/* What a checkpoint knows of the log. */
+struct trainlog_mark {
+	uint64_t step;
+	int evaluated, sampled;	/* in this state: it will not be done again */
+};
+
 /*
- * Cut the log back to the checkpoint of `step`: everything from the first
- * line that belongs to a later state is removed (step lines >= step; evals,
- * samples and checkpoints > step), and a last line without its end.  A
- * missing file is fine.
+ * Cut the log back to a checkpoint: everything from the first line that
+ * belongs to a later state is removed (step lines >= step; evals, samples and
+ * checkpoints > step; evals and samples of the step itself that are to be done
+ * again), and a last line without its end.  A missing file is fine.
  */
-int trainlog_cut(const char *path, uint64_t step, struct err *e);
+int trainlog_cut(const char *path, const struct trainlog_mark *at,
+		 struct err *e);
 
 #endif

@@ -7,11 +7,13 @@
 #include "tests/unit/test.h"
 
 #include <math.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "model/interrupt.h"
 #include "model/job.h"
 #include "record/ckpt.h"
 #include "tests/kernels/guard.h"
@@ -128,12 +130,13 @@ run_with(const struct options *o, struct kernels *k,
 	 void (*before)(struct job *), struct err *e)
 {
 	uint32_t ids[3] = {40, 41, 42};
-	struct prompt p = {span_str("abc"), ids, 3};
+	struct prompt p[] = {{span_str("abc"), ids, 3},
+		{span_str("bc"), ids + 1, 2}};
 	struct job j;
 	int rc = job_open(&j, o, k, e);
 
-	j.prompts = &p;
-	j.nprompts = 1;
+	j.prompts = p;
+	j.nprompts = TEST_COUNT(p);
 	if (rc == 0 && before)
 		before(&j);
 	if (rc == 0)
@@ -193,7 +196,8 @@ log_of(const char *run)
 		char *a = strstr(line, ",\"tokens_per_s\"");
 		char *b = strstr(line, ",\"data_wait_s\"");
 
-		if (strstr(line, "\"checkpoint\"") || strstr(line, "\"resume\""))
+		if (strstr(line, "\"checkpoint\"") ||
+		    strstr(line, "\"resume\"") || strstr(line, "\"signal\""))
 			continue;
 		if (a && b)
 			*a = '\0';
@@ -318,6 +322,116 @@ resume_gives_the_same_bits(void **state)
 	assert_false(same_logs("whole", "no_m"));
 	resume("half", "no_t", forget_count);
 	assert_false(same_tensors("whole", "no_t"));
+}
+
+/* ---- signals ---- */
+
+#ifndef __SANITIZE_THREAD__	/* a child that starts threads: not with it */
+static void (*real_head)(struct kernels *, const struct k_ce_head *);
+static int rows_left;		/* of samples, until the signal comes */
+static int by;			/* that signal */
+
+static void
+head_with_signal(struct kernels *k, const struct k_ce_head *a)
+{
+	if (a->n == 1 && rows_left-- == 0)
+		raise(by);
+	real_head(k, a);
+}
+
+/* In a process of its own: it ends, saved or not, by a signal at that row. */
+static void
+run_until(const struct options *o, int rows, int sig)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct kernels *k = table("cpu", 1);
+		struct err e = {0};
+
+		real_head = k->ce_head;
+		k->ce_head = head_with_signal;
+		rows_left = rows;
+		by = sig;
+		interrupt_install();
+		_exit(run_with(o, k, NULL, &e) == sig ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, sig == SIGKILL ? SIGKILL : 0);
+}
+
+/*
+ * Wherever in the two samples after step 4 a run ends, and in those that the
+ * resume makes up for it: each line stands there once.
+ */
+static void
+samples_are_logged_once(void **state)
+{
+	struct options o = base_options("said"), r;
+	int rows;
+
+	(void)state;
+	run(&o, table("cpu", 1));
+	for (rows = 0; rows < 12; rows += 3) {
+		char name[20];
+
+		snprintf(name, sizeof name, "cut%d", rows);
+		o.out = xstrdup(test_path(world.dir, name));
+		run_until(&o, rows, SIGTERM);
+		options_init(&r);
+		r.resume = o.out;
+		run_until(&r, rows, SIGTERM);
+		run_until(&r, rows, SIGKILL);
+		run_until(&r, 13, SIGKILL);
+		run(&r, table("cpu", 1));
+		assert_true(same_tensors("said", name));
+		assert_true(same_logs("said", name));
+	}
+}
+#endif
+
+/* Any of the ids that end a text ends a sample. */
+static void
+samples_end_at_any_eos(void **state)
+{
+	struct options o = base_options("eos");
+	char *log, *p, text[9000];
+	long first, second;
+
+	(void)state;
+	o.init_from = xstrdup(test_path(world.dir, "model"));
+	snprintf(text, sizeof text, "cp -r tests/data/models/llama-gqa '%s' &&"
+		 " chmod -R u+w '%s'", o.init_from, o.init_from);
+	assert_int_equal(system(text), 0);
+	o.hidden_size = o.layers = o.heads = o.kv_heads = 0;
+	o.intermediate_size = 0;
+	o.lr = 1e-12;
+	o.steps = 1;
+	run(&o, table("cpu", 1));
+	log = log_of("eos");
+	p = strstr(log, "\"tokens\":[");
+	assert_non_null(p);
+	first = strtol(p + 10, &p, 10);
+	for (second = first; *p == ',' && second == first; )
+		second = strtol(p + 1, &p, 10);
+	assert_int_not_equal(second, first);
+	free(log);
+
+	snprintf(text, sizeof text, "{\"bos_token_id\": 318,"
+		 " \"eos_token_id\": [319, %ld]}\n", second);
+	test_write(test_path(o.init_from, "generation_config.json"), text,
+		   strlen(text));
+	o.out = xstrdup(test_path(world.dir, "eos2"));
+	run(&o, table("cpu", 1));
+	log = log_of("eos2");
+	snprintf(text, sizeof text, ",%ld", second);
+	p = strstr(log, "\"tokens\":[");
+	assert_int_equal(strtol(p + 10, NULL, 10), first);
+	*strchr(p, ']') = '\0';
+	assert_null(strstr(p, text));
+	free(log);
 }
 
 static double
@@ -599,6 +713,10 @@ main(void)
 		cmocka_unit_test(guard_gives_the_same_bits),
 		cmocka_unit_test(threads_give_the_same_bits),
 		cmocka_unit_test(resume_gives_the_same_bits),
+#ifndef __SANITIZE_THREAD__
+		cmocka_unit_test(samples_are_logged_once),
+#endif
+		cmocka_unit_test(samples_end_at_any_eos),
 		cmocka_unit_test(accumulation_is_a_large_batch),
 		cmocka_unit_test(bad_update_is_refused),
 		cmocka_unit_test(broken_weights_end_the_run),

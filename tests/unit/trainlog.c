@@ -48,19 +48,21 @@ static const char whole[] =
 	"{\"type\":\"skip\",\"step\":2}\n"
 	"{\"type\":\"step\",\"step\":3}\n"
 	"{\"type\":\"eval\",\"step\":4}\n"
+	"{\"type\":\"sample\",\"step\":4}\n"
 	"{\"type\":\"step\",\"step\":4}\n"
 	"{\"type\":\"st";
 
 static size_t
-lines_left(const char *dir, uint64_t step)
+lines_left(const char *dir, uint64_t step, int evaluated, int sampled)
 {
+	struct trainlog_mark at = {step, evaluated, sampled};
 	const char *path = test_path(dir, "log");
 	struct err e = {0};
 	size_t n, lines = 0, i;
 	char *p;
 
 	test_write(path, whole, sizeof whole - 1);
-	if (trainlog_cut(path, step, &e) < 0)
+	if (trainlog_cut(path, &at, &e) < 0)
 		fail_msg("%s", e.msg);
 	p = test_read(path, &n);
 	for (i = 0; i < n; i++)
@@ -74,29 +76,35 @@ lines_left(const char *dir, uint64_t step)
 static void
 cut(void **state)
 {
-	assert_int_equal(lines_left(*state, 0), 0);
-	assert_int_equal(lines_left(*state, 1), 1);
-	assert_int_equal(lines_left(*state, 2), 5);
-	assert_int_equal(lines_left(*state, 3), 7);
-	assert_int_equal(lines_left(*state, 4), 9);
-	assert_int_equal(lines_left(*state, 99), 10);
+	assert_int_equal(lines_left(*state, 0, 1, 1), 0);
+	assert_int_equal(lines_left(*state, 1, 1, 1), 1);
+	assert_int_equal(lines_left(*state, 2, 1, 1), 5);
+	assert_int_equal(lines_left(*state, 3, 1, 1), 7);
+	assert_int_equal(lines_left(*state, 4, 1, 1), 10);
+	assert_int_equal(lines_left(*state, 99, 1, 1), 11);
+	/* what the checkpoint does not know will be done again */
+	assert_int_equal(lines_left(*state, 2, 0, 1), 2);
+	assert_int_equal(lines_left(*state, 4, 0, 0), 8);
+	assert_int_equal(lines_left(*state, 4, 1, 0), 9);
+	assert_int_equal(lines_left(*state, 99, 0, 0), 11);
 }
 
 static void
 cut_refuses_other_files(void **state)
 {
 	const char *path = test_path(*state, "log");
+	struct trainlog_mark at = {1, 1, 1};
 	struct err e = {0};
 	size_t n;
 	char *p;
 
 	test_write(path, "hello\nworld\n", 12);
-	assert_int_equal(trainlog_cut(path, 1, &e), -1);
+	assert_int_equal(trainlog_cut(path, &at, &e), -1);
 	assert_non_null(strstr(e.msg, "log:1:"));
 	p = test_read(path, &n);
 	assert_int_equal(n, 12);
 	free(p);
-	assert_int_equal(trainlog_cut(test_path(*state, "no"), 1, &e), 0);
+	assert_int_equal(trainlog_cut(test_path(*state, "no"), &at, &e), 0);
 }
 
 int

@@ -44,6 +44,7 @@ content(size_t *n)
 static void
 cut_at(const uint8_t *data, size_t size, uint64_t step)
 {
+	struct trainlog_mark at = {step, size & 1, size & 2};
 	FILE *f = fopen(path, "w");
 	struct err e = {0};
 	char *once, *twice;
@@ -51,13 +52,13 @@ cut_at(const uint8_t *data, size_t size, uint64_t step)
 	int rc;
 
 	must(f && fwrite(data, 1, size, f) == size && fclose(f) == 0);
-	rc = trainlog_cut(path, step, &e);
+	rc = trainlog_cut(path, &at, &e);
 	once = content(&n);
 	must(n <= size && (n == 0 || !memcmp(once, data, n)));
 	must(rc == 0 || (e.set && n == size));
 	must(rc < 0 || n == 0 || once[n - 1] == '\n');
 	if (rc == 0) {
-		must(trainlog_cut(path, step, &e) == 0);
+		must(trainlog_cut(path, &at, &e) == 0);
 		twice = content(&m);
 		must(m == n);
 		free(twice);
