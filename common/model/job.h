@@ -32,7 +32,8 @@ struct job {
 	struct model_config c;
 	char *run;		/* its folder */
 	char *from;		/* checkpoint resumed from, or NULL */
-	struct schedule was;	/* of the stored run, at a resume */
+	struct options stored;	/* of the run, where resumed */
+	int resumed;
 	char *tok_path;		/* tokenizer in use, or NULL */
 	int lock;		/* descriptor of run, locked */
 	struct vocab *vocab;	/* NULL: no tokenizer */

@@ -1,38 +1,20 @@
 /*
- * options.c - see options.h
+ * options.c - see options.h: the table, and what a resume may change
  *
- * The table below is the program's manual in one place.  STATE says what a
- * resume may do with a row: FIXED decides the numbers of the run, FREE does
- * not, START belongs to one start and is not stored.
+ * The table below is the program's manual in one place.
  */
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "model/options.h"
+#include "model/options_table.h"
 #include "record/shard.h"
-
-enum state { FIXED, FREE, START };
-
-struct spec {
-	const char *name;
-	char letter;
-	enum arg_type type;
-	size_t at;
-	const char *meta, *help;
-	double lo, hi;
-	const char *const *choices;
-	enum state state;
-};
 
 static const char *const dtype_names[] = {"fp32", "bf16", NULL};
 
 #define AT(m) offsetof(struct options, m)
 #define BIG 9007199254740992.0
 
-static const struct spec specs[] = {
+const struct spec options_specs[] = {
 	{"Shape", 0, ARG_SECTION, 0, 0, "Shape of the model", 0, 0, 0, START},
 	{"preset", 0, ARG_ENUM, AT(preset), "NAME",
 	 "shape by name", 0, 0, preset_names, FIXED},
@@ -173,7 +155,9 @@ static const struct spec specs[] = {
 	 "resume with other values of fixed options", 0, 0, 0, START},
 };
 
-enum { NSPECS = sizeof specs / sizeof *specs };
+enum { NSPECS = sizeof options_specs / sizeof *options_specs };
+
+const size_t options_nspecs = NSPECS;
 
 void
 options_init(struct options *o)
@@ -207,7 +191,7 @@ options_table(struct options *o, struct arg *rows)
 
 	_Static_assert((int)NSPECS <= (int)OPTIONS_MAX, "given[] is too short");
 	for (i = 0; i < NSPECS; i++) {
-		const struct spec *s = &specs[i];
+		const struct spec *s = &options_specs[i];
 
 		rows[i] = (struct arg){s->type == ARG_SECTION ? "" : s->name,
 			s->letter, s->type, (char *)o + s->at, s->meta,
@@ -217,8 +201,6 @@ options_table(struct options *o, struct arg *rows)
 	}
 	return NSPECS;
 }
-
-/* ---- files ---- */
 
 /* "seq-len" and "seq_len" are one name. */
 static int
@@ -232,226 +214,22 @@ same_key(const char *name, struct span key)
 	return i == key.n && !name[i];
 }
 
-static size_t
-find_spec(struct span key)
+size_t
+options_find(struct span key)
 {
 	size_t i;
 
 	for (i = 0; i < NSPECS; i++)
-		if (specs[i].type != ARG_SECTION &&
-		    same_key(specs[i].name, key))
+		if (options_specs[i].type != ARG_SECTION &&
+		    same_key(options_specs[i].name, key))
 			return i;
 	return NSPECS;
 }
 
-static int
-bad_value(const struct spec *s, const char *path, const char *want,
-	  struct err *e)
-{
-	return err_set(e, "%s: %s: expected %s", path, s->name, want);
-}
-
-static int
-in_bounds(const struct spec *s, double v, const char *path, struct err *e)
-{
-	if ((s->lo != 0 || s->hi != 0) && !(v >= s->lo && v <= s->hi))
-		return err_set(e, "%s: %s: %g is out of range (%g to %g)",
-			       path, s->name, v, s->lo, s->hi);
-	return 0;
-}
-
-static int
-set_list(struct arg_list *l, const struct json *j)
-{
-	size_t i;
-
-	free(l->v);
-	l->v = NULL;
-	l->n = 0;
-	if (j->type != JSON_ARRAY)
-		return -1;
-	l->v = xcalloc(j->n + 1, sizeof *l->v);
-	for (i = 0; i < j->n; i++) {
-		if (j->kids[i].type != JSON_STRING)
-			return -1;
-		l->v[l->n++] = xmemdup0(j->kids[i].str.p, j->kids[i].str.n);
-	}
-	return 0;
-}
-
-static int
-set_choice(const struct spec *s, int *to, const struct json *j)
-{
-	int i;
-
-	for (i = 0; s->choices[i] && j->type == JSON_STRING; i++)
-		if (span_eq(span_str(s->choices[i]), j->str)) {
-			*to = i;
-			return 0;
-		}
-	return -1;
-}
-
-/* Strings of a file live as long as the program. */
-static int
-set_json(const struct spec *s, void *to, const struct json *j,
-	 const char *path, struct err *e)
-{
-	switch (s->type) {
-	case ARG_INT:
-		if (j->type != JSON_NUMBER || !j->is_int)
-			return bad_value(s, path, "an integer", e);
-		*(int64_t *)to = j->i;
-		return in_bounds(s, (double)j->i, path, e);
-	case ARG_REAL:
-		if (j->type != JSON_NUMBER)
-			return bad_value(s, path, "a number", e);
-		*(double *)to = j->num;
-		return in_bounds(s, j->num, path, e);
-	case ARG_FLAG:
-	case ARG_BOOL:
-		if (j->type != JSON_TRUE && j->type != JSON_FALSE)
-			return bad_value(s, path, "true or false", e);
-		*(int *)to = j->type == JSON_TRUE;
-		return 0;
-	case ARG_ENUM:
-		if (set_choice(s, to, j) < 0)
-			return bad_value(s, path, s->help, e);
-		return 0;
-	case ARG_STRS:
-		if (set_list(to, j) < 0)
-			return bad_value(s, path, "an array of strings", e);
-		return 0;
-	default:
-		if (j->type != JSON_STRING && j->type != JSON_NULL)
-			return bad_value(s, path, "a string or null", e);
-		*(const char **)to = j->type == JSON_NULL ? NULL :
-			xmemdup0(j->str.p, j->str.n);
-		return 0;
-	}
-}
-
-/* Keys that run/config.json has beside the options. */
-static int
-is_extra(struct span key)
-{
-	return span_eq(key, span_str("world_size")) ||
-		span_eq(key, span_str("data_hash")) ||
-		span_eq(key, span_str("val_hash")) ||
-		span_eq(key, span_str("version"));
-}
-
-/*
- * A preset on the command line takes the place of all that a file says of the
- * shape: the config.json of a run has every dimension, as it was resolved, and
- * none of them would be left for the preset.
- */
-static int
-preset_replaces(const struct options *o, size_t at)
-{
-	size_t preset = find_spec(span_str("preset"));
-
-	return o->given[preset] && at > preset &&
-		at <= find_spec(span_str("intermediate-size"));
-}
-
-int
-options_load(struct options *o, const char *path, struct err *e)
-{
-	struct json *root = json_load(path, e);
-	size_t i;
-	int rc = 0;
-
-	if (!root)
-		return -1;
-	if (root->type != JSON_OBJECT)
-		rc = err_set(e, "%s: no JSON object", path);
-	for (i = 0; rc == 0 && i < root->n; i++) {
-		const struct json *j = &root->kids[i];
-		size_t at = find_spec(j->key);
-
-		if (is_extra(j->key))
-			continue;
-		if (at == NSPECS || specs[at].state == START)
-			rc = err_set(e, "%s: %.*s is no option that a file"
-				     " may set", path, (int)j->key.n,
-				     j->key.p);
-		else if (!o->given[at] && !preset_replaces(o, at))
-			rc = set_json(&specs[at], (char *)o + specs[at].at, j,
-				      path, e);
-	}
-	json_free(root);
-	return rc;
-}
-
-static void
-put_list(const struct arg_list *l, struct buf *b)
-{
-	size_t i;
-
-	buf_putc(b, '[');
-	for (i = 0; i < l->n; i++) {
-		if (i)
-			buf_puts(b, ", ");
-		json_put_str(b, span_str(l->v[i]));
-	}
-	buf_putc(b, ']');
-}
-
-static void
-put_value(const struct spec *s, const void *p, struct buf *b)
-{
-	const char *str;
-
-	switch (s->type) {
-	case ARG_INT:
-		buf_printf(b, "%" PRId64, *(const int64_t *)p);
-		break;
-	case ARG_REAL:
-		json_put_real(b, *(const double *)p);
-		break;
-	case ARG_FLAG:
-	case ARG_BOOL:
-		buf_puts(b, *(const int *)p ? "true" : "false");
-		break;
-	case ARG_ENUM:
-		json_put_str(b, span_str(s->choices[*(const int *)p]));
-		break;
-	case ARG_STRS:
-		put_list(p, b);
-		break;
-	default:
-		str = *(const char *const *)p;
-		if (str)
-			json_put_str(b, span_str(str));
-		else
-			buf_puts(b, "null");
-	}
-}
-
-void
-options_json(const struct options *o, struct buf *b)
-{
-	const char *p;
-	size_t i;
-	int first = 1;
-
-	for (i = 0; i < NSPECS; i++) {
-		if (specs[i].state == START)
-			continue;
-		buf_puts(b, first ? "\"" : ",\n  \"");
-		first = 0;
-		for (p = specs[i].name; *p; p++)
-			buf_putc(b, *p == '-' ? '_' : *p);
-		buf_puts(b, "\": ");
-		put_value(&specs[i], (const char *)o + specs[i].at, b);
-	}
-}
-
 /* ---- resume ---- */
 
-static size_t
-type_size(enum arg_type t)
+size_t
+options_size(enum arg_type t)
 {
 	switch (t) {
 	case ARG_INT: return sizeof(int64_t);
@@ -471,7 +249,7 @@ options_override(struct options *o, const struct options *cmd,
 	int rc = 0;
 
 	for (i = 0; i < NSPECS && rc == 0; i++) {
-		const struct spec *s = &specs[i];
+		const struct spec *s = &options_specs[i];
 
 		if (s->type == ARG_SECTION ||
 		    (s->state != START && !cmd->given[i]))
@@ -479,8 +257,8 @@ options_override(struct options *o, const struct options *cmd,
 		if (s->state != START) {
 			buf_reset(&was);
 			buf_reset(&is);
-			put_value(s, (char *)o + s->at, &was);
-			put_value(s, (const char *)cmd + s->at, &is);
+			options_put(s, (char *)o + s->at, &was);
+			options_put(s, (const char *)cmd + s->at, &is);
 			if (span_eq(buf_span(&was), buf_span(&is)))
 				continue;
 			if (s->state == FIXED && !cmd->allow_changed_config)
@@ -493,165 +271,12 @@ options_override(struct options *o, const struct options *cmd,
 				   (int)was.n, was.p, (int)is.n, is.p);
 		}
 		memcpy((char *)o + s->at, (const char *)cmd + s->at,
-		       type_size(s->type));
+		       options_size(s->type));
+		o->derived[i] = 0;
 	}
 	buf_clear(&was);
 	buf_clear(&is);
+	if (changed->n)
+		options_forget_derived(o);
 	return rc;
-}
-
-/* ---- resolving ---- */
-
-static int
-is_given(const struct options *o, const char *name)
-{
-	return o->given[find_spec(span_str(name))];
-}
-
-/* An option, when it is there, must agree with the folder. */
-static int
-agree(const char *name, int64_t *opt, int64_t have, struct err *e)
-{
-	if (*opt && *opt != have)
-		return err_set(e, "--%s is %" PRId64 ", the model's"
-			       " folder has %" PRId64, name, *opt, have);
-	*opt = have;
-	return 0;
-}
-
-static int
-shape_from_folder(struct options *o, const char *folder,
-		  struct model_config *c, struct err *e)
-{
-	if (config_load(c, folder, e) < 0)
-		return -1;
-	if (agree("hidden-size", &o->hidden_size, c->hidden, e) < 0 ||
-	    agree("layers", &o->layers, c->layers, e) < 0 ||
-	    agree("heads", &o->heads, c->heads, e) < 0 ||
-	    agree("kv-heads", &o->kv_heads, c->kv_heads, e) < 0 ||
-	    agree("head-dim", &o->head_dim, c->head_dim, e) < 0 ||
-	    agree("intermediate-size", &o->intermediate_size, c->inter,
-		  e) < 0 ||
-	    agree("vocab-size", &o->vocab_size, c->vocab, e) < 0)
-		return -1;
-	if (is_given(o, "tie-embeddings") && o->tie_embeddings != c->tie)
-		return err_set(e, "--%stie-embeddings: the model's"
-			       " folder says otherwise",
-			       o->tie_embeddings ? "" : "no-");
-	if (is_given(o, "qk-norm") && o->qk_norm != c->qk_norm)
-		return err_set(e, "--%sqk-norm: the model's folder says"
-			       " otherwise", o->qk_norm ? "" : "no-");
-	o->tie_embeddings = c->tie;
-	o->qk_norm = c->qk_norm;
-	if (o->rope_theta)
-		c->rope_theta = o->rope_theta;
-	if (o->norm_eps)
-		c->norm_eps = o->norm_eps;
-	o->rope_theta = c->rope_theta;
-	o->norm_eps = c->norm_eps;
-	return 0;
-}
-
-static int
-shape_from_options(struct options *o, struct model_config *c, struct err *e)
-{
-	config_preset(c, (enum preset)o->preset);
-	if (o->hidden_size)
-		c->hidden = o->hidden_size;
-	if (o->layers)
-		c->layers = o->layers;
-	if (o->heads)
-		c->heads = c->kv_heads = o->heads;
-	if (o->kv_heads)
-		c->kv_heads = o->kv_heads;
-	if (o->intermediate_size)
-		c->inter = o->intermediate_size;
-	if (!c->hidden || !c->layers || !c->heads || !c->inter)
-		return err_set(e, "no shape: give --preset, --init-from, or"
-			       " --hidden-size, --layers, --heads and"
-			       " --intermediate-size");
-	if (!o->head_dim && c->hidden % c->heads)
-		return err_set(e, "hidden size %" PRId64 " is no multiple of %"
-			       PRId64 " heads (--head-dim says it otherwise)",
-			       c->hidden, c->heads);
-	c->head_dim = o->head_dim ? o->head_dim : c->hidden / c->heads;
-	c->rope_theta = o->rope_theta ? o->rope_theta : 10000;
-	c->norm_eps = o->norm_eps ? o->norm_eps : 1e-5;
-	c->tie = o->tie_embeddings;
-	c->qk_norm = o->qk_norm;
-	c->init_std = o->init_std;
-	c->bos = c->eos = -1;
-	return 0;
-}
-
-static void
-resolve_batch(struct options *o)
-{
-	int64_t fits = 4096 / o->seq_len;
-
-	if (!o->micro_batch && o->accum)
-		o->micro_batch = (o->batch_size + o->accum - 1) / o->accum;
-	if (!o->micro_batch)
-		o->micro_batch = fits < 1 ? 1 : fits;
-	if (o->micro_batch > o->batch_size)
-		o->micro_batch = o->batch_size;
-}
-
-static int
-check_accum(const struct options *o, struct err *e)
-{
-	int64_t need = (o->batch_size + o->micro_batch - 1) / o->micro_batch;
-
-	if (o->accum && o->accum != need)
-		return err_set(e, "--accum %" PRId64 ": a batch of %" PRId64
-			       " windows in micro-batches of %" PRId64
-			       " needs %" PRId64, o->accum, o->batch_size,
-			       o->micro_batch, need);
-	return 0;
-}
-
-int
-options_resolve(struct options *o, const char *folder, int64_t vocab,
-		struct model_config *c, struct err *e)
-{
-	memset(c, 0, sizeof *c);
-	if ((folder ? shape_from_folder(o, folder, c, e) :
-	     shape_from_options(o, c, e)) < 0)
-		return -1;
-	if (!folder)
-		c->vocab = o->vocab_size ? o->vocab_size : vocab;
-	if (!c->vocab)
-		return err_set(e, "no vocabulary: give --tokenizer or"
-			       " --vocab-size");
-	if (c->vocab < vocab)
-		return err_set(e, "the model has %" PRId64 " ids, the data %"
-			       PRId64, c->vocab, vocab);
-	if (c->max_pos < o->seq_len)
-		c->max_pos = o->seq_len;
-	c->bf16 = o->dtype == K_BF16;
-	o->hidden_size = c->hidden;
-	o->layers = c->layers;
-	o->heads = c->heads;
-	o->kv_heads = c->kv_heads;
-	o->head_dim = c->head_dim;
-	o->intermediate_size = c->inter;
-	o->vocab_size = c->vocab;
-	o->rope_theta = c->rope_theta;
-	o->norm_eps = c->norm_eps;
-	if (o->min_lr < 0)
-		o->min_lr = o->lr / 10;
-	if (o->decay_steps < 0)
-		o->decay_steps = o->steps / 5;
-	resolve_batch(o);
-	if (check_accum(o, e) < 0)
-		return -1;
-	return config_check(c, e);
-}
-
-struct schedule
-options_schedule(const struct options *o)
-{
-	return (struct schedule){.kind = (enum schedule_kind)o->schedule,
-		.steps = o->steps, .warmup = o->warmup_steps,
-		.decay = o->decay_steps, .peak = o->lr, .min = o->min_lr};
 }

@@ -64,7 +64,10 @@ struct options {
 	const char *config, *resume, *device;
 	int64_t stop_after;
 	int allow_changed_data, allow_changed_config;
-	int given[OPTIONS_MAX];
+	/* a row of the table each */
+	int given[OPTIONS_MAX];		/* on the command line */
+	int in_file[OPTIONS_MAX];	/* of --config, chosen there */
+	int derived[OPTIONS_MAX];	/* chosen by nobody: follows from others */
 };
 
 void options_init(struct options *o);
@@ -73,19 +76,31 @@ void options_init(struct options *o);
 size_t options_table(struct options *o, struct arg *rows);
 
 /*
- * Take the values of a file, except those that stood on the command line.  A
- * key that is no option, a wrong type or a value out of range is an error.
+ * For a new run: take the values of a file, except those that stood on the
+ * command line and those that the file itself calls derived.  A key that is
+ * no option, a wrong type or a value out of range is an error.
  */
 int options_load(struct options *o, const char *path, struct err *e);
+
+/* For a resume: take all values of a run's config.json, and what is derived. */
+int options_restore(struct options *o, const char *path, struct err *e);
 
 /*
  * For a resume: o holds the stored run; every option given in cmd replaces
  * its value.  One that decides what is computed may only be repeated with the
  * stored value, unless allow_changed_config: error by name.  What changed is
- * appended to `changed` as "name old new" lines.
+ * appended to `changed` as "name old new" lines.  After a change min_lr,
+ * decay_steps and micro_batch, where derived, wait for options_resolve().
  */
 int options_override(struct options *o, const struct options *cmd,
 		     struct buf *changed, struct err *e);
+
+/* Before anything is resolved, in a new run: what nobody chose is derived. */
+void options_mark_derived(struct options *o);
+
+/* Append to `changed` what was derived anew and is another value now. */
+void options_note_derived(const struct options *o, const struct options *was,
+			  struct buf *changed);
 
 /*
  * Fill in what follows from other values: the shape into c (from a folder, of
@@ -98,7 +113,8 @@ int options_resolve(struct options *o, const char *folder, int64_t vocab,
 
 /*
  * The stored options as members "key": value of a JSON object, a line each,
- * without braces; every line begins with ",\n  " except the first.
+ * without braces; every line begins with ",\n  " except the first.  The last
+ * one is "derived", the names of those that nobody chose.
  */
 void options_json(const struct options *o, struct buf *b);
 

@@ -190,6 +190,59 @@ value() {
 	[[ $stderr == *learning-rate* ]]
 }
 
+@test "--config: what nobody chose follows what is chosen now" {
+	again() {
+		rm -rf "$T/c"
+		"$BIN/lm-train" --config "$W/base/config.json" --steps 0 -q \
+			-o "$T/c" "$@" 2> "$T/err"
+	}
+	has() {	# KEY:VALUE...
+		for k; do
+			[ "$(value "${k%:*}" "$T/c/config.json")" = "${k#*:}" ] ||
+				{ echo "$k"; grep "${k%:*}" "$T/c/config.json"; return 1; }
+		done
+	}
+	[ "$(value min_lr "$W/base/config.json")" = 0.001 ]
+	grep -q '"derived": \["head_dim", "vocab_size", .*"min_lr", "decay_steps"\]' \
+		"$W/base/config.json"
+	again --lr 1e-4
+	has lr:1e-04 min_lr:1e-05 warmup_steps:2
+	again --steps 50 --schedule wsd --stop-after 1
+	has decay_steps:10 min_lr:0.001
+	again --heads 2
+	has heads:2 kv_heads:2 head_dim:16 hidden_size:32
+	again --vocab-size 400
+	has vocab_size:400
+	again --seq-len 8 --batch-size 1000
+	has seq_len:8 micro_batch:512
+	"$BIN/pack" -q --tokenizer "$MODELS/llama-gqa/tokenizer.json" \
+		--seq-len 24 -o "$T/d" "$W/d.jsonl"
+	again --data "$T/d" --tokenizer "$MODELS/llama-gqa/tokenizer.json"
+	has seq_len:24 vocab_size:320
+	# what was chosen stays, and is named where it does not fit
+	sed 's/"min_lr", //' "$W/base/config.json" > "$T/chosen.json"
+	refused "$BIN/lm-train" --config "$T/chosen.json" --lr 1e-4 -o "$T/x"
+	[[ $stderr == *"--min-lr is 0.001"*"--lr is 0.0001"* ]]
+	"$BIN/lm-train" --config "$T/chosen.json" --lr 1e-1 --steps 0 -o "$T/y"
+	[ "$(value min_lr "$T/y/config.json")" = 0.001 ]
+	# a file with what a folder does not have is no silent loser
+	echo '{"tie_embeddings": true}' > "$T/t.json"
+	refused "$BIN/lm-train" --config "$T/t.json" --init-from "$MODELS/llama-gqa" \
+		--data "$T/d" -o "$T/x"
+	[[ $stderr == *"--tie-embeddings"* ]]
+}
+
+@test "--resume --steps: a derived decay is that of the longer run" {
+	train -o "$T/long" --schedule wsd --steps 20
+	train -o "$T/r" --schedule wsd --steps 10 --stop-after 6
+	resume "$T/r" --steps 20
+	same_run "$T/long" "$T/r"
+	grep -q '"changed":"steps 10 20\\ndecay-steps 2 4\\n"' "$T/r/train.jsonl"
+	train -o "$T/q" --schedule wsd --steps 10 --decay-steps 3 --stop-after 6
+	resume "$T/q" --steps 20
+	[ "$(value decay_steps "$T/q/config.json")" = 3 ]
+}
+
 @test "-j 1, 2, 7: the same bits; another seed: others" {
 	for j in 1 2 7; do
 		train -o "$T/j$j" --steps 3 -j $j

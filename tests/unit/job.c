@@ -614,7 +614,7 @@ refused_by_name(void **state)
 	refuse(&o, "no multiple of 3 kv heads");
 	o = base_options("never");
 	o.min_lr = 1;
-	refuse(&o, "smallest learning rate is 1");
+	refuse(&o, "--min-lr is 1, expected 0 to");
 	o = base_options("never");
 	o.val_data.n = 0;
 	refuse(&o, "--eval-every without --val-data");
