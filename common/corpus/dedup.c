@@ -74,25 +74,29 @@ item_free(struct item *x)
 	free(x);
 }
 
-static void
-item_room(struct item *x, size_t bands)
+void
+item_room(struct item *x, size_t docs)
 {
-	if (x->n == x->cap) {
-		x->cap = x->cap ? 2 * x->cap : 256;
-		x->flag = xrealloc(x->flag, x->cap);
-		x->exact = xreallocarray(x->exact, x->cap, sizeof(*x->exact));
-		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
-		x->text_end = xreallocarray(x->text_end, x->cap,
-					    sizeof(*x->text_end));
-		x->tok_to = xreallocarray(x->tok_to, x->cap,
-					  sizeof(*x->tok_to));
-		x->hit = xreallocarray(x->hit, x->cap, sizeof(*x->hit));
-	}
-	if (x->nkeys + bands > x->keys_cap) {
-		x->keys_cap = 2 * x->keys_cap + bands;
-		x->keys = xreallocarray(x->keys, x->keys_cap,
-					sizeof(*x->keys));
-	}
+	if (docs <= x->cap)
+		return;
+	x->cap = docs > 2 * x->cap ? docs : 2 * x->cap;
+	x->flag = xrealloc(x->flag, x->cap);
+	x->exact = xreallocarray(x->exact, x->cap, sizeof(*x->exact));
+	x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
+	x->len = xreallocarray(x->len, 2 * x->cap, sizeof(*x->len));
+	x->text_end = xreallocarray(x->text_end, x->cap,
+				    sizeof(*x->text_end));
+	x->tok_to = xreallocarray(x->tok_to, x->cap, sizeof(*x->tok_to));
+	x->hit = xreallocarray(x->hit, x->cap, sizeof(*x->hit));
+}
+
+void
+item_keys(struct item *x, size_t more)
+{
+	if (x->nkeys + more <= x->keys_cap)
+		return;
+	x->keys_cap = 2 * x->keys_cap + more;
+	x->keys = xreallocarray(x->keys, x->keys_cap, sizeof(*x->keys));
 }
 
 /* --- the first pass --- */
@@ -210,7 +214,8 @@ scan_doc(void *ctx, const struct doc *doc)
 	struct item *x = s->x;
 	uint8_t flag = 0;
 
-	item_room(x, (size_t)o->mh.bands);
+	item_room(x, x->n + 1);
+	item_keys(x, (size_t)o->mh.bands);
 	if (doc->bad) {
 		flag = DOC_BAD;
 	} else {

@@ -143,6 +143,8 @@ struct dedup {
 /* dedup.c */
 struct item *item_new(struct dedup *d);
 void item_drop(void *ctx, void *batch);	/* a pipeline's drop() */
+void item_room(struct item *x, size_t docs);	/* all that is of documents */
+void item_keys(struct item *x, size_t more);
 void *lines_read(void *ctx, struct err *e);	/* read() of the later passes */
 void fold_text(struct worker *w, struct span text, struct buf *out);
 struct dedup *dedup_open(const struct dedup_opts *o, const char *const *files,

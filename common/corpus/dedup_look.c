@@ -150,21 +150,12 @@ table_grow(struct table *t)
 }
 
 static void
-look_room(struct item *x, size_t docs, size_t more)
+set_room(struct item *x, size_t more)
 {
-	if (docs > x->cap || !x->len || !x->text_end) {
-		x->cap = docs > x->cap ? docs : x->cap;
-		x->flag = xrealloc(x->flag, x->cap);
-		x->exact = xreallocarray(x->exact, x->cap, sizeof(*x->exact));
-		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
-		x->len = xreallocarray(x->len, 2 * x->cap, sizeof(*x->len));
-		x->text_end = xreallocarray(x->text_end, x->cap,
-					    sizeof(*x->text_end));
-	}
-	if (x->nset + more > x->set_cap) {
-		x->set_cap = 2 * (x->nset + more);
-		x->set = xreallocarray(x->set, x->set_cap, sizeof(*x->set));
-	}
+	if (x->nset + more <= x->set_cap)
+		return;
+	x->set_cap = 2 * (x->nset + more);
+	x->set = xreallocarray(x->set, x->set_cap, sizeof(*x->set));
 }
 
 /* The set of shingles and, for --edit-sim, the words. */
@@ -177,7 +168,7 @@ look_set(struct dedup *d, struct worker *w, struct item *x, size_t i,
 	shingles_of(&w->sh, &d->o->mh, text);
 	shingles_sort(&w->sh);
 	nw = d->o->has_edit ? w->sh.words.n : 0;
-	look_room(x, 0, w->sh.n + nw);
+	set_room(x, w->sh.n + nw);
 	x->hash[i] = set_hash(w->sh.v, w->sh.n);
 	memcpy(x->set + x->nset, w->sh.v, w->sh.n * sizeof(*x->set));
 	x->nset += w->sh.n;
@@ -198,7 +189,7 @@ look_work(void *ctx, void *batch, int worker, struct err *e)
 	size_t i;
 
 	(void)e;
-	look_room(x, b->n, 0);
+	item_room(x, b->n);
 	for (i = 0; i < b->n; i++) {
 		struct doc *doc = &b->v[i];
 		uint8_t flag = d->flag[x->first + i];

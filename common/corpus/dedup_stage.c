@@ -60,10 +60,7 @@ emit_doc(void *ctx, const struct doc *doc)
 	if (!sh->n)
 		return;
 	shingles_sort(sh);
-	if (x->keys_cap < bands) {
-		x->keys_cap = bands;
-		x->keys = xreallocarray(x->keys, bands, sizeof(*x->keys));
-	}
+	item_keys(x, bands);
 	minhash_bands(d->mh, sh->v, sh->n, x->keys);
 	h = set_hash(sh->v, sh->n);
 	for (i = 0; i < bands; i++) {

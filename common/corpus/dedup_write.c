@@ -137,15 +137,7 @@ write_work(void *ctx, void *batch, int worker, struct err *e)
 	size_t i;
 
 	(void)e;
-	if (b->n > x->cap) {
-		x->cap = b->n;
-		x->flag = xrealloc(x->flag, x->cap);
-		x->exact = xreallocarray(x->exact, x->cap, sizeof(*x->exact));
-		x->hash = xreallocarray(x->hash, x->cap, sizeof(*x->hash));
-		x->text_end = xreallocarray(x->text_end, x->cap,
-					    sizeof(*x->text_end));
-		x->hit = xreallocarray(x->hit, x->cap, sizeof(*x->hit));
-	}
+	item_room(x, b->n);
 	for (i = 0; i < b->n; i++) {
 		uint32_t doc = x->first + (uint32_t)i;
 		struct verdict v;

@@ -361,6 +361,23 @@ share() {
 	cmp "$T/r1" "$T/r2"
 }
 
+@test "repeats: blocks of few documents and of many, -j 4, five times" {
+	local i
+	for i in 1 2 3; do
+		yes "{\"text\":\"$(words x 1 2000)\"}" | head -n 100
+		seq -f '{"text":"a\na\na\n%.0f"}' $((30000 * i)) \
+			$((30000 * i + 29999))
+	done > "$T/in"
+	dedup -j 1 --exact --repeats --gopher --mark --report "$T/r1" \
+		"$T/in" > "$T/o1"
+	for i in 1 2 3 4 5; do
+		dedup -j 4 --exact --repeats --gopher --mark \
+			--report "$T/r2" "$T/in" > "$T/o2"
+		cmp "$T/r1" "$T/r2"
+		cmp "$T/o1" "$T/o2"
+	done
+}
+
 # --- spans -----------------------------------------------------------------
 
 # the texts that are left
