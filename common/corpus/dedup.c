@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/mem.h"
 #include "base/pipeline.h"
 #include "base/progress.h"
@@ -102,7 +99,7 @@ item_keys(struct item *x, size_t more)
 /* --- the first pass --- */
 
 /* NFC, lower case, runs of white space as one space, none at the ends. */
-void
+static void
 fold_text(struct worker *w, struct span text, struct buf *out)
 {
 	int space = 0;
@@ -125,6 +122,15 @@ fold_text(struct worker *w, struct span text, struct buf *out)
 		space = 0;
 		out->n += utf8_put(buf_reserve(out, 4), words_lower(c));
 	}
+}
+
+struct span
+exact_text(const struct dedup *d, struct worker *w, struct span text)
+{
+	if (!d->o->normalize)
+		return text;
+	fold_text(w, text, &w->fold);
+	return buf_span(&w->fold);
 }
 
 /* Units of the repeats rules: tokens, or the hashes of the words. */
@@ -230,12 +236,9 @@ scan_doc(void *ctx, const struct doc *doc)
 			flag |= flags[dedup_repeat(s->d, s->w, doc->text,
 						   o->near, &hit).rule];
 		}
-		x->exact[x->n] = doc->digest;
-		if (o->normalize) {
-			fold_text(s->w, doc->text, &s->w->fold);
-			x->exact[x->n] = XXH3_64bits(s->w->fold.p,
-						     s->w->fold.n);
-		}
+		if (o->exact)
+			x->exact[x->n] = text_key(exact_text(
+				s->d, s->w, doc->text)).low64;
 	}
 	if (o->spans && !doc->bad)
 		scan_spans(s, doc);

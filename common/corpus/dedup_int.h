@@ -4,6 +4,9 @@
 
 #include <pthread.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/spool.h"
 #include "corpus/bpe.h"
 #include "corpus/cluster.h"
@@ -56,7 +59,7 @@ struct worker {
 struct item {
 	uint32_t first;		/* number of its first document */
 	uint8_t *flag;
-	uint64_t *exact;	/* key of the text */
+	uint64_t *exact;	/* half of the text's key: lower, look: upper */
 	uint64_t *keys;		/* bands of each document that has words */
 	struct set_hash *hash;	/* of its set (apply, look) */
 	size_t n, cap, nkeys, keys_cap;
@@ -146,7 +149,17 @@ void item_drop(void *ctx, void *batch);	/* a pipeline's drop() */
 void item_room(struct item *x, size_t docs);	/* all that is of documents */
 void item_keys(struct item *x, size_t more);
 void *lines_read(void *ctx, struct err *e);	/* read() of the later passes */
-void fold_text(struct worker *w, struct span text, struct buf *out);
+/* What exact compares: the text or, in w->fold, what --normalize makes of it. */
+struct span exact_text(const struct dedup *d, struct worker *w,
+		       struct span text);
+
+/* Of exact_text(): the sorter has the lower half, texts have both. */
+static inline XXH128_hash_t
+text_key(struct span text)
+{
+	return XXH3_128bits(text.p, text.n);
+}
+
 struct dedup *dedup_open(const struct dedup_opts *o, const char *const *files,
 			 size_t n, int filter, struct err *e);
 void dedup_close(struct dedup *d);

@@ -104,7 +104,7 @@ struct table {
 
 /* Texts of one key that differ: a chain. */
 struct text {
-	uint64_t at;
+	uint64_t at, key;	/* key: the upper half */
 	size_t n;
 	uint32_t member, next;
 };
@@ -178,6 +178,18 @@ look_set(struct dedup *d, struct worker *w, struct item *x, size_t i,
 	x->len[2 * i + 1] = (uint32_t)nw;
 }
 
+static void
+look_text(struct dedup *d, struct worker *w, struct item *x, size_t i,
+	  struct span text)
+{
+	text = exact_text(d, w, text);
+	x->exact[i] = text_key(text).high64;
+	if (!d->o->normalize)
+		return;
+	buf_put(&x->text, text.p, text.n);
+	x->text_end[i] = x->text.n;
+}
+
 static int
 look_work(void *ctx, void *batch, int worker, struct err *e)
 {
@@ -200,11 +212,8 @@ look_work(void *ctx, void *batch, int worker, struct err *e)
 		doc_parse_at(w->parser, b, i);
 		if (doc->bad)
 			continue;
-		if (d->o->normalize && d->o->exact) {
-			fold_text(w, doc->text, &w->fold);
-			buf_put(&x->text, w->fold.p, w->fold.n);
-			x->text_end[i] = x->text.n;
-		}
+		if (d->o->exact)
+			look_text(d, w, x, i, doc->text);
 		x->len[2 * i] = x->len[2 * i + 1] = 0;
 		if (flag & DOC_WORDS && d->o->near && d->o->verify)
 			look_set(d, w, x, i, doc->text);
@@ -213,7 +222,8 @@ look_work(void *ctx, void *batch, int worker, struct err *e)
 }
 
 static uint32_t
-text_put(struct look *l, struct span text, uint32_t member, struct err *e)
+text_put(struct look *l, struct span text, uint64_t key, uint32_t member,
+	 struct err *e)
 {
 	if (l->ntext == l->text_cap) {
 		l->text_cap = l->text_cap ? 2 * l->text_cap : 256;
@@ -221,7 +231,7 @@ text_put(struct look *l, struct span text, uint32_t member, struct err *e)
 					sizeof(*l->text));
 	}
 	l->text[l->ntext] = (struct text){
-		spool_size(l->d->texts), text.n, member, NOT
+		spool_size(l->d->texts), key, text.n, member, NOT
 	};
 	if (spool_append(l->d->texts, text.p, text.n, e))
 		return NOT;
@@ -231,9 +241,9 @@ text_put(struct look *l, struct span text, uint32_t member, struct err *e)
 /* 1: the same bytes as the text put aside, 0: not, -1: error. */
 static int
 text_same(struct look *l, const struct text *t, struct span text,
-	  struct err *e)
+	  uint64_t key, struct err *e)
 {
-	if (t->n != text.n)
+	if (t->n != text.n || t->key != key)
 		return 0;
 	buf_reset(&l->old);
 	if (spool_read(l->d->texts, t->at, buf_reserve(&l->old, t->n + 1),
@@ -244,7 +254,8 @@ text_same(struct look *l, const struct text *t, struct span text,
 
 /* Find out which of the texts before with this key is the same, if any. */
 static int
-look_exact(struct look *l, uint32_t i, struct span text, struct err *e)
+look_exact(struct look *l, uint32_t i, struct span text, uint64_t key,
+	   struct err *e)
 {
 	struct member *m = &l->d->m[i];
 	uint32_t first = m->exact, t;
@@ -252,13 +263,13 @@ look_exact(struct look *l, uint32_t i, struct span text, struct err *e)
 
 	if (first == i) {
 		if (m->copies > 1 &&
-		    (l->text_of[i] = text_put(l, text, i, e)) == NOT)
+		    (l->text_of[i] = text_put(l, text, key, i, e)) == NOT)
 			return -1;
 		m->copies = 1;
 		return 0;
 	}
 	for (t = l->text_of[first];; t = l->text[t].next) {
-		same = text_same(l, &l->text[t], text, e);
+		same = text_same(l, &l->text[t], text, key, e);
 		if (same < 0)
 			return -1;
 		if (same) {
@@ -270,7 +281,7 @@ look_exact(struct look *l, uint32_t i, struct span text, struct err *e)
 			break;
 	}
 	m->exact = i;
-	first = text_put(l, text, i, e);
+	first = text_put(l, text, key, i, e);
 	l->text[t].next = first;
 	return first == NOT ? -1 : 0;
 }
@@ -344,7 +355,7 @@ look_write(void *ctx, void *batch, struct err *e)
 		if (!(flag & DOC_MEMBER))
 			continue;
 		at = dedup_member(d, x->first + (uint32_t)i);
-		if (doc->bad || doc->text.n != d->len[x->first + i])
+		if (doc->bad || doc->digest != d->digest[x->first + i])
 			return err_set(e, "%s:%llu: changed while it was read",
 				       doc->file,
 				       (unsigned long long)doc->lineno);
@@ -355,7 +366,8 @@ look_write(void *ctx, void *batch, struct err *e)
 					     x->text_end[i] - from};
 		}
 		if (put_name(d, &d->m[at], doc, e) ||
-		    (d->o->exact && look_exact(l, at, text, e)))
+		    (d->o->exact &&
+		     look_exact(l, at, text, x->exact[i], e)))
 			return -1;
 		if (!(flag & DOC_WORDS) || !d->o->near || !d->o->verify)
 			continue;

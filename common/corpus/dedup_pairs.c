@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/json.h"
 #include "base/mem.h"
 #include "corpus/editdist.h"
