@@ -197,7 +197,7 @@ main(int argc, char **argv)
 	};
 	struct args a = {"dedup", "[options] [FILE...]",
 			 "leave out documents that stand in the input before",
-			 table, 33};
+			 table, 33, DEDUP_FROZEN};
 	struct err e = {0};
 	int first, status;
 

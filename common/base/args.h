@@ -57,6 +57,7 @@ struct args {
 	const char *brief;	/* one line: what it does */
 	const struct arg *table;
 	size_t n;
+	const char *frozen;	/* more of --version: what records depend on */
 };
 
 /* Set by every program's command line. */

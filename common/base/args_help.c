@@ -234,8 +234,9 @@ args_print(const struct args *a, enum args_text what, const char *shell)
 		put_help(&b, a);
 		break;
 	case ARGS_VERSION:
-		buf_printf(&b, "%s %s (assay; Unicode 16.0)\n", a->name,
-			   ASSAY_VERSION);
+		buf_printf(&b, "%s %s (assay; Unicode 16.0%s%s)\n", a->name,
+			   ASSAY_VERSION, a->frozen ? "; " : "",
+			   a->frozen ? a->frozen : "");
 		break;
 	case ARGS_OPTIONS:
 		put_names(&b, a->table, a->n);

@@ -504,9 +504,8 @@ dedup_close(struct dedup *d)
 	free(d->size);
 	free(d->second);
 	free(d->failed);
-	free(d->pair_name);
-	free(d->pair_member);
-	free(d->pair);
+	free(d->ref);
+	dedup_apply_clear(&d->applied);
 	cluster_clear(&d->near);
 	for (i = 0; i < 4; i++)
 		buf_clear(&d->row[i]);

@@ -46,6 +46,12 @@ struct dedup_opts {
 	int64_t mem;			/* bytes */
 };
 
+/* What band records depend on besides options; for --version and bands.5. */
+#define DEDUP_FROZEN "words " DEDUP_STR(WORDS_VERSION) ", minhash " \
+	DEDUP_STR(MINHASH_VERSION) ", seed 1 unless --seed says otherwise"
+#define DEDUP_STR(x) DEDUP_STR_(x)
+#define DEDUP_STR_(x) #x
+
 /* Documents are numbered with 32 bits. */
 #define DEDUP_MAX (UINT32_MAX - 1)
 

@@ -81,9 +81,21 @@ struct source {
 	uint64_t name;		/* of the names spool */
 };
 
-/* A pair of the file of --apply, as numbers of names. */
-struct pair {
-	uint32_t a, b;
+/* The file of --apply; names are numbered. */
+struct applied {
+	struct set_hash *name;		/* sorted */
+	uint32_t *member;		/* of a name: its first, or NOT */
+	size_t n;
+	struct pair {
+		uint32_t a, b;
+	} *pair;
+	size_t npairs;
+	struct named {			/* a name of a large bucket */
+		uint64_t key;
+		uint32_t name;
+	} *large;			/* by key */
+	size_t nlarge;
+	uint32_t *next;	/* --edit-sim: another member of this name, or NOT */
 };
 
 struct dedup {
@@ -114,6 +126,7 @@ struct dedup {
 	struct spool *sets, *texts, *names;
 	struct buf row[4];	/* sets and words of the pair at hand */
 	uint64_t *failed;	/* pairs that were not similar, by hash */
+	uint32_t *ref;		/* --direct: a reference like the member */
 
 	struct spans *spans;	/* until they are found; bytes, ... */
 	struct spantok *spantok;	/* ... or tokens, which are */
@@ -124,12 +137,7 @@ struct dedup {
 	struct source *source;	/* by document */
 	size_t nspan, nsource;
 
-	/* --apply */
-	struct set_hash *pair_name;
-	uint32_t *pair_member;
-	size_t npair_names;
-	struct pair *pair;
-	size_t npairs;
+	struct applied applied;
 
 	/* counts */
 	uint64_t surrogates;	/* of the first pass */
@@ -174,9 +182,31 @@ uint32_t dedup_member(const struct dedup *d, uint32_t doc);	/* or NOT */
 
 /* dedup_pairs.c */
 int dedup_join(struct dedup *d, struct err *e);		/* verify candidates */
-int dedup_load_pairs(struct dedup *d, struct err *e);	/* --apply */
+/* Of members a < b: 1 to be joined, 0 not or joined already, -1 error. */
+int dedup_compare(struct dedup *d, uint32_t a, uint32_t b, struct err *e);
+/* Its shingles, until the next call with this row (0..3); NULL: error. */
+const uint64_t *dedup_set(struct dedup *d, uint32_t member, int row,
+			  struct err *e);
+
+/* A list of members with room for as many again behind them. */
+struct members {
+	uint32_t *v;
+	size_t n, cap;
+};
+void members_add(struct members *b, uint32_t member);
+
+/* dedup_bucket.c: v[0..n) with room for 2 n, which it changes */
+int dedup_join_bucket(struct dedup *d, uint32_t *v, size_t n, struct err *e);
+
+/* dedup_apply.c */
+int dedup_load_pairs(struct dedup *d, struct err *e);
 int dedup_in_pairs(const struct dedup *d, struct set_hash h);
-uint32_t dedup_param(const struct minhash_opts *o);	/* of band records */
+int dedup_join_applied(struct dedup *d, struct err *e);
+void dedup_apply_clear(struct applied *a);
+
+/* dedup_stage.c: records (bands.5) */
+enum { BAND_NAME = 32, BAND_HEAD = 31, BAND_LINE = BAND_HEAD + BAND_NAME };
+uint32_t dedup_param(const struct minhash_opts *o);
 
 /* dedup_spans.c */
 int dedup_open_spans(struct dedup *d, struct err *e);

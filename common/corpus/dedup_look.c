@@ -111,7 +111,8 @@ struct text {
 
 struct look {
 	struct dedup *d;
-	struct table sets;
+	struct table sets;	/* with --edit-sim: sequences of words */
+	struct table heads;	/* --apply with that: by set, the newest */
 	struct text *text;	/* those compared with, in order of member */
 	uint32_t ntext, text_cap;
 	uint32_t *text_of;	/* of a member, or NOT */
@@ -131,6 +132,13 @@ table_find(struct table *t, struct set_hash h)
 }
 
 static void
+table_clear(struct table *t)
+{
+	free(t->hash);
+	free(t->member);
+}
+
+static void
 table_grow(struct table *t)
 {
 	struct table old = *t;
@@ -145,8 +153,7 @@ table_grow(struct table *t)
 	for (i = 0; i < old.cap; i++)
 		if (old.member[i] != NOT)
 			*table_find(t, old.hash[i]) = old.member[i];
-	free(old.hash);
-	free(old.member);
+	table_clear(&old);
 }
 
 static void
@@ -169,11 +176,12 @@ look_set(struct dedup *d, struct worker *w, struct item *x, size_t i,
 	shingles_sort(&w->sh);
 	nw = d->o->has_edit ? w->sh.words.n : 0;
 	set_room(x, w->sh.n + nw);
-	x->hash[i] = set_hash(w->sh.v, w->sh.n);
 	memcpy(x->set + x->nset, w->sh.v, w->sh.n * sizeof(*x->set));
 	x->nset += w->sh.n;
 	for (k = 0; k < nw; k++)
 		x->set[x->nset++] = w->sh.words.v[k].hash;
+	x->hash[i] = nw ? set_hash(x->set + x->nset - nw, nw) :
+		set_hash(w->sh.v, w->sh.n);
 	x->len[2 * i] = (uint32_t)w->sh.n;
 	x->len[2 * i + 1] = (uint32_t)nw;
 }
@@ -286,6 +294,20 @@ look_exact(struct look *l, uint32_t i, struct span text, uint64_t key,
 	return first == NOT ? -1 : 0;
 }
 
+/* --apply: a pair names a set, which may be that of several texts. */
+static void
+add_to_name(struct look *l, uint32_t i, const uint64_t *set)
+{
+	struct member *m = &l->d->m[i];
+	uint32_t *head;
+
+	table_grow(&l->heads);
+	head = table_find(&l->heads, set_hash(set, m->nset));
+	l->heads.n += *head == NOT;
+	l->d->applied.next[i] = *head;
+	*head = i;
+}
+
 static int
 look_near(struct look *l, uint32_t i, const struct item *x, size_t at,
 	  const uint64_t *set, struct err *e)
@@ -307,6 +329,8 @@ look_near(struct look *l, uint32_t i, const struct item *x, size_t at,
 	m->nwords = x->len[2 * at + 1];
 	m->set = spool_size(d->sets) / sizeof(*set);
 	m->words = m->set + m->nset;
+	if (d->applied.next)
+		add_to_name(l, i, set);
 	return spool_append(d->sets, set,
 			    ((size_t)m->nset + m->nwords) * sizeof(*set), e);
 }
@@ -390,18 +414,18 @@ look_drop(void *ctx, void *batch)
 	item_drop(((struct look *)ctx)->d, batch);
 }
 
-/* --apply: names of the pairs to members. */
+/* --apply: names to members. */
 static void
-resolve_pairs(struct look *l)
+resolve_names(struct look *l)
 {
-	struct dedup *d = l->d;
+	struct table *t = l->d->applied.next ? &l->heads : &l->sets;
+	struct applied *a = &l->d->applied;
 	size_t i;
 
-	d->pair_member = xreallocarray(NULL, d->npair_names + 1,
-				       sizeof(*d->pair_member));
-	for (i = 0; i < d->npair_names; i++) {
-		table_grow(&l->sets);
-		d->pair_member[i] = *table_find(&l->sets, d->pair_name[i]);
+	a->member = xreallocarray(NULL, a->n + 1, sizeof(*a->member));
+	for (i = 0; i < a->n; i++) {
+		table_grow(t);
+		a->member[i] = *table_find(t, a->name[i]);
 	}
 }
 
@@ -421,15 +445,18 @@ dedup_look(struct dedup *d, struct err *e)
 		return -1;
 	d->cursor = 0;
 	table_grow(&l.sets);
+	if (d->o->apply && d->o->has_edit)
+		d->applied.next = xreallocarray(NULL, d->nm,
+						sizeof(*d->applied.next));
 	l.text_of = xreallocarray(NULL, d->nm, sizeof(*l.text_of));
 	progress_start("comparing", "B",
 		       input_total(doc_reader_input(d->docs)));
 	r = pipeline_run(&pipe, args_common.threads, e);
 	progress_stop();
 	if (!r && d->o->apply)
-		resolve_pairs(&l);
-	free(l.sets.hash);
-	free(l.sets.member);
+		resolve_names(&l);
+	table_clear(&l.sets);
+	table_clear(&l.heads);
 	free(l.text);
 	free(l.text_of);
 	buf_clear(&l.old);

@@ -18,7 +18,21 @@
 #include "base/progress.h"
 #include "corpus/editdist.h"
 
-enum { NAME = 32, HEAD = 8 + 1 + 4 + 1 + 16 + 1, BAND_LINE = HEAD + NAME };
+enum {
+	NAME = BAND_NAME, HEAD = BAND_HEAD,
+	LARGE = 256		/* names: the bucket is not written as pairs */
+};
+
+uint32_t
+dedup_param(const struct minhash_opts *o)
+{
+	const int64_t v[7] = {
+		WORDS_VERSION, MINHASH_VERSION, o->ngram, o->bands, o->rows,
+		o->seed, o->chars
+	};
+
+	return (uint32_t)XXH3_64bits(v, sizeof(v));
+}
 
 static void
 put_hex(char *p, uint64_t x, int n)
@@ -148,6 +162,23 @@ struct bucket {
 	struct buf names;	/* NAME bytes each */
 };
 
+/* Its band records as they came. */
+static int
+flush_large(const struct bucket *k, struct output *out, struct err *e)
+{
+	char line[BAND_LINE + 1];
+	size_t i;
+
+	memcpy(line, k->head, HEAD);
+	line[BAND_LINE] = '\n';
+	for (i = 0; i < k->names.n; i += NAME) {
+		memcpy(line + HEAD, k->names.p + i, NAME);
+		if (output_write(out, line, sizeof(line), e))
+			return -1;
+	}
+	return 0;
+}
+
 static int
 flush_bucket(const struct bucket *k, struct output *out, struct err *e)
 {
@@ -157,6 +188,8 @@ flush_bucket(const struct bucket *k, struct output *out, struct err *e)
 	memcpy(line, k->head, 8);
 	line[8] = line[9 + NAME] = ' ';
 	line[sizeof(line) - 1] = '\n';
+	if (n > LARGE)
+		return flush_large(k, out, e);
 	for (i = 0; i < n; i++) {
 		memcpy(line + 9, k->names.p + NAME * i, NAME);
 		for (j = i + 1; j < n; j++) {

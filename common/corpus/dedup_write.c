@@ -47,6 +47,8 @@ near_verdict(const struct dedup *d, uint32_t i)
 {
 	uint32_t first = d->near.parent[i];
 
+	if (first != i && d->ref && d->ref[i] != NOT)
+		return (struct verdict){NEAR, i, d->ref[i]};
 	if (first != i && !(d->o->direct && d->m[i].sim < d->o->threshold))
 		return (struct verdict){NEAR, i, first};
 	if (first == i && d->o->drop_all && d->size[i] > 1)

@@ -80,5 +80,5 @@ edit_similar(const uint64_t *a, size_t na, const uint64_t *b, size_t nb,
 		return 1;
 	max = (size_t)((1 - least) * (double)long_one) + 1;
 	d = edit_distance(a, na, b, nb, max);
-	return d <= max && 1 - (double)d / (double)long_one >= least;
+	return d <= max && (double)(long_one - d) / (double)long_one >= least;
 }

@@ -17,6 +17,7 @@ setup() {
 	words A 1 40 > "$T/A"
 	{ words w 1 4; words A 5 40; } > "$T/B"
 	{ words w 1 4; words A 5 36; words v 37 40; } > "$T/C"
+	{ words u 1 1; words w 2 4; words A 5 36; words v 37 40; } > "$T/D"
 }
 
 dedup() {
@@ -163,6 +164,47 @@ chain() {
 	[ "$(dedup --near --edit-sim 0.8 <(chain A B) | ids)" = "A " ]
 }
 
+@test "near: --edit-sim is inclusive, and asks of equal sets as well" {
+	# distance 4 of 5 words: 1 - 4 / 5 is not 0.2 in floating point
+	{ line x "a b c d e"; line y "e d c b a"; } > "$T/in"
+	[ "$(dedup --near --ngram 1 --edit-sim 0.2 "$T/in" | ids)" = "x " ]
+	# the same shingles, three times as long
+	{ line x "$(times 3 a b c d e f)"; line y "$(times 9 a b c d e f)"; } \
+		> "$T/in"
+	[ "$(dedup --near "$T/in" | ids)" = "x " ]
+	[ "$(dedup --near --edit-sim 0.8 "$T/in" | ids)" = "x y " ]
+	dedup --near --emit bands "$T/in" | LC_ALL=C sort -u |
+		dedup --emit pairs > "$T/pairs"
+	[ "$(dedup --near --edit-sim 0.8 --apply "$T/pairs" "$T/in" | ids)" \
+		= "x y " ]
+	[ "$(dedup --near --edit-sim 0.3 --apply "$T/pairs" "$T/in" | ids)" \
+		= "x " ]
+}
+
+@test "near: --direct asks for both tests" {
+	words a 1 60 > "$T/x"
+	# like x in its words, and by way of z in their order
+	{ words a 11 60; words a 1 10; } > "$T/z"
+	{ words a 21 60; words a 1 20; } > "$T/y"
+	{ line x "$(cat "$T/x")"; line y "$(cat "$T/y")"; 
+		line z "$(cat "$T/z")"; } > "$T/in"
+	[ "$(dedup --near --edit-sim 0.66 "$T/in" | ids)" = "x " ]
+	[ "$(dedup --near --edit-sim 0.66 --direct "$T/in" | ids)" = "x y " ]
+}
+
+@test "near: --direct --against: each reference is kept" {
+	# A is the first of the cluster; C resembles the second reference
+	chain A D > "$T/ref"
+	chain B C > "$T/in"
+	dedup --near --direct --against "$T/ref" --report "$T/r" "$T/in" \
+		> "$T/out"
+	[ ! -s "$T/out" ]
+	[ "$(sed 's/.*"id":"\(.\)".*"duplicate_of":"\(.\)".*/\1\2/' "$T/r" |
+		tr '\n' ' ')" = "BA CD " ]
+	chain A > "$T/ref"
+	[ "$(dedup --near --direct --against "$T/ref" "$T/in" | ids)" = "C " ]
+}
+
 @test "near: --unit char for text without spaces" {
 	printf '%s\n' '吾輩は猫である。名前はまだ無い。どこで生れたか' \
 		'吾輩は猫である、名前はまだ無い、どこで生れたか' > "$T/t"
@@ -185,6 +227,16 @@ chain() {
 	grep -q '"id":"B".*"duplicate_of":"A","duplicate_at":"'"$T/ref"':1"' \
 		"$T/r"
 	[ "$(stat_of docs_in "$T/s")" = 2 ]
+}
+
+@test "--version: what band records depend on" {
+	[[ "$(dedup --version)" == *"words 1, minhash 1, seed 1"* ]]
+	line 1 'the first of a cluster is kept' | dedup --emit bands |
+		head -n 2 > "$T/bands"
+	printf '%s\n' > "$T/want" \
+		'8c3e3bd4 0000 f1659700b019d1ed d9ca823f1f1a795ddda7a2e71cc9495b' \
+		'8c3e3bd4 0001 6f2abbba02a57d1f d9ca823f1f1a795ddda7a2e71cc9495b'
+	cmp "$T/want" "$T/bands"
 }
 
 @test "near: bands and rows in the wrong order: a warning" {
@@ -211,6 +263,32 @@ chain() {
 		head -n 1000000 | dedup --near --stats "$T/s" > "$T/out"
 	[ "$(wc -l < "$T/out")" -eq 1 ]
 	[ "$(stat_of largest_cluster "$T/s")" = 1000000 ]
+}
+
+@test "100,000 documents of one form in a bucket: what is alike is found" {
+	# of eight shingles seven are the same: Jaccard 7/9; then 8/9
+	local form="the same eleven words stand at the head of every one"
+	{
+		seq -f "{\"text\":\"$form %.0f\"}" 100000
+		seq -f "{\"text\":\"$form %.0f and\"}" 1000 1000 50000
+	} > "$T/in"
+	dedup --near --bands 40 --rows 2 --stats "$T/s" "$T/in" > "$T/out"
+	head -n 100000 "$T/in" | cmp - "$T/out"
+	[ "$(stat_of pairs_compared "$T/s")" -lt 1000 ]
+	[ "$(stat_of pairs_similar "$T/s")" = 50 ]
+}
+
+@test "a large bucket, more than --mem, and groups in it" {
+	local i
+	for i in $(seq 300); do
+		line "$i" "$(words c 1 30) $(words "g$((i % 7))x" 1 12) z$i"
+	done > "$T/in"
+	for mem in 1Mi 1Gi; do
+		dedup --near --bands 60 --rows 1 --threshold 0.7 --mem $mem \
+			--stats "$T/s" "$T/in" | ids > "$T/out"
+		[ "$(cat "$T/out")" = "1 2 3 4 5 6 7 " ]
+		[ "$(stat_of clusters "$T/s")" = 7 ]
+	done
 }
 
 @test "200,000 tiny documents, one of 5 MB" {
@@ -605,6 +683,29 @@ left() {
 	cmp "$T/out1" "$T/out2"
 	cmp "$T/r1" "$T/r2"
 	[ "$(wc -l < "$T/r1")" -gt 5 ]
+}
+
+@test "stages: a large bucket is not written as pairs" {
+	local form="the same eleven words stand at the head of every one"
+	local near="--near --bands 12 --rows 1"
+	{
+		seq -f "{\"text\":\"$form %.0f\"}" 3000
+		seq -f "{\"text\":\"$form %.0f and\"}" 100 100 3000
+	} > "$T/in"
+	# shellcheck disable=SC2086 # options are words
+	{
+		dedup $near --emit bands "$T/in" | LC_ALL=C sort -u > "$T/bands"
+		dedup --emit pairs "$T/bands" | LC_ALL=C sort -u > "$T/pairs"
+		[ "$(wc -c < "$T/pairs")" -lt $((20 * $(wc -c < "$T/bands"))) ]
+		grep -q '^[^ ]* .\{32\} ' "$T/pairs"
+		grep -q '^[^ ]* .\{4\} ' "$T/pairs"
+		dedup $near --apply "$T/pairs" --report "$T/r2" "$T/in" \
+			> "$T/out2"
+		dedup $near --report "$T/r1" "$T/in" > "$T/out1"
+	}
+	cmp "$T/out1" "$T/out2"
+	cmp "$T/r1" "$T/r2"
+	[ "$(wc -l < "$T/r1")" -gt 20 ]
 }
 
 @test "stages: records of other options, unsorted ones, others' files" {

@@ -142,6 +142,8 @@ test_frozen(void **state)
 	shingles_sort(&s);
 	h = set_hash(s.v, s.n);
 	assert_int_equal(s.n, 8);
+	assert_true(s.v[0] == UINT64_C(0x0778c8e8cf8b3217));
+	assert_true(s.v[7] == UINT64_C(0xf9bd3bebd2f215a7));
 	assert_true(key[0] == UINT64_C(0xff1c7c0bd6e30d05));
 	assert_true(key[13] == UINT64_C(0x82000d7dfd935c34));
 	assert_true(h.a == UINT64_C(0x82241e58f5aee4b3) &&
@@ -300,6 +302,11 @@ test_edit(void **state)
 		want = naive_edit(a, n, b, m);
 		assert_int_equal(edit_distance(a, n, b, m, max),
 				 want <= max ? want : max + 1);
+		/* inclusive, also where 1 - d / n is a bit too small */
+		max = n > m ? n : m;
+		if (max)
+			assert_true(edit_similar(a, n, b, m, (double)
+						 (max - want) / (double)max));
 	}
 }
 
