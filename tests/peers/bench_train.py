@@ -5,13 +5,14 @@ usage: bench_train.py PRESET VOCAB BATCH SEQ MODE [STEPS]
 
 Forward, backward, clipping at 1.0 and AdamW on random ids; the loss is cross
 entropy over all positions.  The first two steps (with compilation) are not
-counted.  MODE: autocast (fp32 weights, bf16 products), bf16 (weights and
+counted; wall_s is the median of the others.  MODE: autocast (fp32 weights, bf16 products), bf16 (weights and
 moments too), fp32; compile-autocast and compile-bf16: model and loss through
 torch.compile.
 """
 import json
 import os
 import resource
+import statistics
 import sys
 import time
 
@@ -64,13 +65,13 @@ def main(preset, vocab, batch, seq, mode, steps):
         return loss.item()
 
     step(), step()
-    wall, cpu, each = time.monotonic(), time.process_time(), []
+    cpu, each = time.process_time(), []
     for _ in range(steps):
         t = time.monotonic()
         step()
         each.append(time.monotonic() - t)
     cpu = (time.process_time() - cpu) / steps
-    wall = (time.monotonic() - wall) / steps
+    wall = statistics.median(each)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({
         "cpu_s": round(cpu, 4), "wall_s": round(wall, 4),
