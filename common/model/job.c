@@ -222,7 +222,7 @@ save(struct job *j, struct err *e)
 	trainlog_real(j->log, "save_s", clock_s() - start);
 	rc = trainlog_end(j->log, e);
 	if (rc == 0)
-		rc = ckpt_prune(j->run, (size_t)j->o.keep, j->at.step, e);
+		job_prune(j);
 	if (rc == 0 && j->o.after_save) {
 		buf_reset(&path);
 		buf_printf(&path, "%s/step-%08" PRIu64, j->run, j->at.step);

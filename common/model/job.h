@@ -78,6 +78,11 @@ int job_close(struct job *j, struct err *e);
 /* Memory that a run of these options takes, by the formula of lm-train(1). */
 int64_t job_bytes(const struct options *o, const struct model_config *c);
 
+/* --- parts of both --- */
+
+/* Old checkpoints go; one that cannot be removed is no reason to end a run. */
+void job_prune(const struct job *j);
+
 /* --- parts of job_run(), in eval.c --- */
 
 /* Copy a batch of at most B windows to the device; n: its windows. */

@@ -22,6 +22,7 @@
 #include "base/input.h"
 #include "base/mem.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "model/setup.h"
 #include "record/ckpt.h"
 
@@ -107,6 +108,27 @@ find_checkpoint(struct job *j, struct err *e)
 	return j->from ? 0 : -1;
 }
 
+/* What a killed run left; it must not keep this one from going on. */
+static void
+sweep(const struct job *j)
+{
+	struct err why = {0};
+
+	if (ckpt_sweep(j->run, &why) < 0)
+		warn("%s", why.msg);
+}
+
+void
+job_prune(const struct job *j)
+{
+	struct err why = {0};
+
+	if (ckpt_prune(j->run, (size_t)j->o.keep, j->at.step, &why) == 0)
+		return;
+	progress_erase();
+	warn("%s", why.msg);
+}
+
 static int
 lock_run(struct job *j, struct err *e)
 {
@@ -143,8 +165,10 @@ resume_options(struct job *j, const struct options *cmd, struct err *e)
 	j->resumed = 1;
 	if (rc < 0 || absolute_paths(&given, e) < 0 ||
 	    options_override(&j->o, &given, &j->changed, e) < 0 ||
-	    lock_run(j, e) < 0 || ckpt_sweep(j->run, e) < 0 ||
-	    find_checkpoint(j, e) < 0)
+	    lock_run(j, e) < 0)
+		return -1;
+	sweep(j);
+	if (find_checkpoint(j, e) < 0)
 		return -1;
 	if (j->from && setup_exists(j->from, "tokenizer.json") &&
 	    !cmd->tokenizer)
@@ -192,7 +216,8 @@ make_run(struct job *j, struct err *e)
 	if (n || setup_exists(j->run, "train.jsonl"))
 		return err_set(e, "%s: holds a run already (--resume goes on"
 			       " with it)", j->run);
-	return ckpt_sweep(j->run, e);
+	sweep(j);
+	return 0;
 }
 
 static int
@@ -297,9 +322,12 @@ job_open(struct job *j, const struct options *cmd, struct kernels *k,
 	add_history(j);
 	if (write_config(j, e) < 0 || open_log(j, e) < 0)
 		return -1;
-	if (j->from && (ckpt_link(j->run, j->from, e) < 0 ||
-			log_resume(j, e) < 0 || log_lr_restart(j, e) < 0))
+	if (!j->from)
+		return 0;
+	if (ckpt_link(j->run, j->from, e) < 0 || log_resume(j, e) < 0 ||
+	    log_lr_restart(j, e) < 0)
 		return -1;
+	job_prune(j);	/* a kill may have come between a save and this */
 	return 0;
 }
 

@@ -232,7 +232,15 @@ put_manifest(struct ckpt_writer *w, struct err *e)
 	return rc;
 }
 
-/* The files of a folder and the folder; one level. */
+static int
+is_dir(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A folder with all that is in it: people put theirs beside the weights. */
 static int
 remove_dir(const char *dir, struct err *e)
 {
@@ -243,11 +251,20 @@ remove_dir(const char *dir, struct err *e)
 	if (!d)
 		return err_sys(e, errno, "%s: cannot open", dir);
 	while ((de = readdir(d)) != NULL) {
+		char *path;
+
 		if (!strcmp(de->d_name, ".") || !strcmp(de->d_name, ".."))
 			continue;
-		if (unlinkat(dirfd(d), de->d_name, 0) < 0)
-			rc = err_sys(e, errno, "%s/%s: cannot remove", dir,
-				     de->d_name);
+		path = xstrf("%s/%s", dir, de->d_name);
+		if (unlink(path) < 0) {
+			int why = errno;
+
+			if ((why == EISDIR || why == EPERM) && is_dir(path))
+				rc = remove_dir(path, e) < 0 ? -1 : rc;
+			else
+				rc = err_sys(e, why, "%s: cannot remove", path);
+		}
+		free(path);
 	}
 	closedir(d);
 	if (rc == 0 && rmdir(dir) < 0)
@@ -530,6 +547,18 @@ ckpt_prune(const char *run, size_t keep, uint64_t step, struct err *e)
 	return rc;
 }
 
+/* Of a checkpoint, of latest, of a config.json that was being written. */
+static int
+is_temporary(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 4 && !strcmp(name + n - 4, ".tmp") &&
+		(!strncmp(name, ".step-", 6) ||
+		 !strncmp(name, ".latest.", 8) ||
+		 !strncmp(name, ".config.json.", 13));
+}
+
 int
 ckpt_sweep(const char *run, struct err *e)
 {
@@ -540,15 +569,12 @@ ckpt_sweep(const char *run, struct err *e)
 	if (!d)
 		return err_sys(e, errno, "%s: cannot open", run);
 	while (rc == 0 && (de = readdir(d)) != NULL) {
-		size_t n = strlen(de->d_name);
-		int link = !strncmp(de->d_name, ".latest.", 8);
 		char *path;
 
-		if ((strncmp(de->d_name, ".step-", 6) && !link) || n < 10 ||
-		    strcmp(de->d_name + n - 4, ".tmp"))
+		if (!is_temporary(de->d_name))
 			continue;
 		path = xstrf("%s/%s", run, de->d_name);
-		if (!link)
+		if (de->d_name[1] == 's')
 			rc = remove_dir(path, e);
 		else if (unlink(path) < 0)
 			rc = err_sys(e, errno, "%s: cannot remove", path);

@@ -21,7 +21,7 @@ start_sample() {
 	prepare() { common_files; }
 	same() { diff -r "$1" "$2"; }
 	TO_STDOUT='' TO_FILE='' FROM_STDIN='' ON_DOCS='' INTERRUPT=''
-	DAMAGE='' FAULTS='' NO_OLD=''
+	DAMAGE='' FAULTS='' NO_OLD='' KILLED=''
 	if [ ! -e "$ROOT/tests/cli/samples/$1" ]; then
 		echo "write tests/cli/samples/$1 (see the README there)" >&2
 		return 1

@@ -1,9 +1,11 @@
 /*
  * faults.c - a preloaded library in which the nth call of one kind fails
  *
- * FAULT_CALL names the kind (open read write close fsync rename malloc mmap),
- * FAULT_N the call, counted from 1.  When it fails, the empty file FAULT_MARK
- * is made, so that the runner knows that the fault was met.  Only calls that
+ * FAULT_CALL names the kind (open read write close fsync rename malloc mmap
+ * unlink mkdir symlink truncate), FAULT_N the call, counted from 1.  When it
+ * fails, the empty file FAULT_MARK is made, so that the runner knows that the
+ * fault was met.  With FAULT_KILL set the process is killed there instead,
+ * with the call not made: a cut of the power, as far as one process can tell.  Only calls that
  * the program and the libraries it leans on make are counted: not those of
  * the loader before main(), not output to stderr (the message must come
  * out), and no memory of libraries that end the process by themselves when
@@ -13,12 +15,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,7 +34,7 @@ extern void *__libc_memalign(size_t align, size_t n);
 enum { MAX_SPARED = 16 };
 
 static struct {
-	int ready;
+	int ready, kills;
 	char call[16], mark[4096];
 	long nth;
 	atomic_long count;
@@ -73,6 +77,7 @@ faults_init(void)
 	snprintf(f.call, sizeof f.call, "%s", call);
 	snprintf(f.mark, sizeof f.mark, "%s", mark);
 	f.nth = atol(n);
+	f.kills = getenv("FAULT_KILL") != NULL;
 	dl_iterate_phdr(note_library, NULL);
 	/* Programs that this one starts are not its business. */
 	unsetenv("LD_PRELOAD");
@@ -102,6 +107,8 @@ fails(const char *call, int error, const void *caller)
 	fd = syscall(SYS_open, f.mark, O_WRONLY | O_CREAT, 0666);
 	if (fd >= 0)
 		syscall(SYS_close, fd);
+	if (f.kills)
+		syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
 	errno = error;
 	return 1;
 }
@@ -171,6 +178,49 @@ rename(const char *from, const char *to)
 {
 	return fails("rename", EACCES, CALLER) ? -1
 		: (int)syscall(SYS_rename, from, to);
+}
+
+/* What a program removes and makes beside files: one kind for the removals. */
+int
+unlink(const char *path)
+{
+	return fails("unlink", EACCES, CALLER) ? -1
+		: (int)syscall(SYS_unlink, path);
+}
+
+int
+unlinkat(int fd, const char *path, int flags)
+{
+	return fails("unlink", EACCES, CALLER) ? -1
+		: (int)syscall(SYS_unlinkat, fd, path, flags);
+}
+
+int
+rmdir(const char *path)
+{
+	return fails("unlink", EACCES, CALLER) ? -1
+		: (int)syscall(SYS_rmdir, path);
+}
+
+int
+mkdir(const char *path, mode_t mode)
+{
+	return fails("mkdir", EACCES, CALLER) ? -1
+		: (int)syscall(SYS_mkdir, path, mode);
+}
+
+int
+symlink(const char *to, const char *path)
+{
+	return fails("symlink", EACCES, CALLER) ? -1
+		: (int)syscall(SYS_symlink, to, path);
+}
+
+int
+truncate(const char *path, off_t n)
+{
+	return fails("truncate", EIO, CALLER) ? -1
+		: (int)syscall(SYS_truncate, path, n);
 }
 
 void *
