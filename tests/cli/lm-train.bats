@@ -350,6 +350,73 @@ value() {
 	[[ $stderr == *"/latest: a checkpoint, "*"folder of its run"* ]]
 }
 
+@test "each option that decides what is computed is refused by name" {
+	set -- preset:10M hidden-size:64 layers:3 heads:2 kv-heads:1 head-dim:16 \
+		intermediate-size:64 vocab-size:400 rope-theta:5000 \
+		norm-eps:1e-6 no-tie-embeddings qk-norm init-std:0.1 \
+		embed-scale:2 init-from:"$MODELS/qwen3" shard-format:nanogpt \
+		split:gpt2 seq-len:16 batch-size:2 micro-batch:1 accum:2 \
+		order:sequential no-doc-mask lr:1 min-lr:1e-9 warmup-steps:3 \
+		schedule:wsd decay-steps:7 beta1:0.5 beta2:0.5 eps:1e-5 \
+		weight-decay:0 decay-embeddings clip:0 z-loss:0.1 seed:8 \
+		dtype:fp32
+	for o; do
+		k=${o%%:*}
+		if [ "$k" = "$o" ]; then
+			refused resume "$W/base" "--$o"
+		else
+			refused resume "$W/base" "--$k" "${o#*:}"
+		fi
+		k=${k#no-}
+		[[ $stderr == *"--$k is "*", the run has "*--allow-changed-config* ]] ||
+			{ echo "$o: $stderr"; false; }
+		echo "$k"
+	done > "$T/tried"
+	# these are all that there are
+	grep -oE '^  "[a-z_0-9]+"' "$W/base/config.json" | tr -d ' "' | tr _ - |
+		grep -vxE 'data|val-data|tokenizer|steps|save-every|keep|after-save|eval-(every|windows)|sample-(every|tokens)|prompts?|peak-tflops|derived|world-size|data-hash|val-hash|version' \
+		> "$T/all"
+	diff "$T/all" "$T/tried"
+	# what the weights decide stays refused, whatever is allowed
+	for o in "--hidden-size 64" "--layers 3" --no-tie-embeddings --qk-norm; do
+		# shellcheck disable=SC2086
+		refused resume "$W/base" $o --allow-changed-config
+		[[ $stderr == *"${o%% *}"*"folder"* ]]
+	done
+	# the same value, and the same folder by another path, is no change
+	cp -r "$W/base" "$T/r"
+	resume "$T/r" --lr 0.01 --hidden-size 32 --steps 9
+	grep -q '"changed":"steps 8 9\\n"' "$T/r/train.jsonl"
+	"$BIN/pack" -q --tokenizer "$MODELS/qwen3/tokenizer.json" --seq-len 16 \
+		-o "$T/d" "$W/d.jsonl"
+	b=$(realpath "$BIN/lm-train")
+	cd "$MODELS"
+	"$b" --init-from qwen3 --data "$T/d" --steps 1 --batch-size 1 \
+		--peak-tflops 1 -o "$T/q"
+	"$b" --resume "$T/q" --init-from ./qwen3 --steps 2 --peak-tflops 1
+}
+
+@test "a resume on another number of threads gives the same bits" {
+	train -o "$T/r" --steps 8 --save-every 4 --stop-after 3 -j 1
+	resume "$T/r" -j 7 --stop-after 2
+	resume "$T/r" -j 2
+	same_run "$W/base" "$T/r"
+}
+
+@test "--stop-after 0 goes on to --steps; fewer steps than the warm-up" {
+	cp -r "$W/base" "$T/r"
+	resume "$T/r" --stop-after 0 --steps 10
+	[ "$(readlink "$T/r/latest")" = step-00000010 ]
+	run --separate-stderr train -o "$T/w" --steps 2 --warmup-steps 4
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"warning: --warmup-steps 4 of 2 steps: the peak is never reached"* ]]
+	[ "$(sed -n 's/.*"lr":\([^,]*\),.*/\1/p' "$T/w/train.jsonl" | tr '\n' ' ')" = \
+		"0.0025 0.005 " ]
+	# no step at all: the initial weights, saved
+	train -o "$T/z" --steps 0
+	[ "$(readlink "$T/z/latest")" = step-00000000 ]
+}
+
 @test "shards that moved are no change" {
 	cp -r "$W/base" "$T/r"
 	cp -r "$W/train" "$T/elsewhere"
@@ -363,6 +430,9 @@ value() {
 	"${RESUME[@]}" "$T/r" --steps 1M & pid=$!
 	wait_for_line "$T/r" 9
 	refused resume "$T/r"
+	[[ $stderr == *"another lm-train"* ]]
+	# a new run in that folder neither, nor beside one that has just begun
+	refused train -o "$T/r" --steps 1
 	[[ $stderr == *"another lm-train"* ]]
 	kill -TERM $pid
 	wait $pid || :
@@ -417,6 +487,25 @@ wait_for_line() {
 	[ -s "$T/r/$n/manifest.json" ]
 }
 
+@test "a storm of USR1: checkpoints, whole ones, and each step once" {
+	"${TRAIN[@]}" -o "$T/r" --steps 1M & pid=$!
+	wait_for_line "$T/r" 1
+	for _ in $(seq 300); do
+		kill -USR1 $pid
+	done
+	n=$(wc -l < "$T/r/train.jsonl")
+	wait_for_line "$T/r" $((n + 2))
+	kill -TERM $pid
+	wait $pid || :
+	[ "$(ls -d "$T"/r/step-* | wc -l)" -ge 2 ]
+	for d in "$T"/r/step-*; do
+		[ -s "$d/manifest.json" ]
+	done
+	run ! bash -c "grep -o '\"type\":\"[sc][th][e][pc][^,]*,\"step\":[0-9]*' \
+		'$T/r/train.jsonl' | sort | uniq -d | grep ."
+	[ -z "$(find "$T/r" -name '*.tmp')" ]
+}
+
 @test "killed at any moment, a restart ends where the whole run ends" {
 	train -o "$T/whole" --steps 30 --save-every 2
 	"${TRAIN[@]}" -o "$T/r" --steps 30 --save-every 2 & pid=$!
@@ -462,6 +551,44 @@ wait_for_line() {
 	run --separate-stderr train -o "$T/q" --steps 1 --after-save 'exit 7'
 	[ "$status" -eq 0 ]
 	[[ $stderr == *"--after-save: command ended with status 7"* ]]
+}
+
+@test "--keep: with a reader, with a folder inside, and where it cannot" {
+	train -o "$T/r" --steps 3 --stop-after 1
+	mkdir "$T/r/step-00000001/eval"
+	echo 1 > "$T/r/step-00000001/eval/scores"
+	cp "$T/r/step-00000001/model.safetensors" "$T/m"
+	exec 8< "$T/r/step-00000001/model.safetensors"
+	# what is already there under the name for removal is in the way
+	run --separate-stderr resume "$T/r" --save-every 1 --keep 1 \
+		--after-save "mkdir -p '$T/r/.step-00000002.prune.tmp/x'"
+	[ "$status" -eq 0 ]
+	cmp "$T/m" - <&8
+	exec 8<&-
+	[ ! -e "$T/r/step-00000001" ]
+	[[ $stderr == *"lm-train: warning: $T/r/step-00000002: cannot remove"* ]]
+	[ "$(readlink "$T/r/latest")" = step-00000003 ]
+	# the next start clears up
+	resume "$T/r" --after-save true
+	[ "$(ls -A "$T/r" | tr '\n' ' ')" = \
+		"config.json latest step-00000003 train.jsonl " ]
+}
+
+@test "a log that a full disk cut inside a line goes on" {
+	cp -r "$W/base" "$T/r"
+	at=$(($(stat -c %s "$T/r/train.jsonl") / 1024 + 1))
+	run --separate-stderr bash -c "trap '' XFSZ; ulimit -f $at
+		exec '$BIN/lm-train' --resume '$T/r' --steps 90 --peak-tflops 1"
+	[ "$status" -eq 2 ]
+	[[ $stderr == *"train.jsonl: cannot write"* ]]
+	[ "$(stat -c %s "$T/r/train.jsonl")" = $((at * 1024)) ]
+	[ "$(tail -c 1 "$T/r/train.jsonl")" != "" ]
+	resume "$T/r" --steps 12
+	for n in $(seq 0 11); do
+		[ "$(grep -c "^{\"type\":\"step\",\"step\":$n,.*}$" \
+			"$T/r/train.jsonl")" = 1 ]
+	done
+	run ! grep -qv '^{.*}$' "$T/r/train.jsonl"
 }
 
 @test "INT while --after-save runs ends the run, saved, and by INT" {
@@ -525,6 +652,22 @@ wait_for_line() {
 	[[ $stderr == *"need >= T+1 = 9000001 tokens, have "* ]]
 	refused train --tokenizer "$MODELS/llama-tied/tokenizer.json" --steps 1 -o "$T/r"
 	[[ $stderr == *"another tokenizer"* ]]
+	refused train --val-data "$T/nowhere" --steps 1 -o "$T/r"
+	[[ $stderr == *"$T/nowhere"*"No such file"* ]]
+	echo '{"text":"a"}' | "$BIN/pack" -q --tokenizer "$W/tokenizer.json" -o "$T/one"
+	refused train --val-data "$T/one" --steps 1 -o "$T/r"
+	[[ $stderr == *"$T/one: need >= T+1 = 33 tokens, have 3"* ]]
+	# ids 0 alone: a vocabulary of one has nothing to learn
+	head -c 80 /dev/zero > "$T/zero.bin"
+	zero=("$BIN/lm-train" --preset 1M --layers 1 --data "$T/zero.bin"
+		--shard-format nanogpt --seq-len 16 --batch-size 2 --steps 2
+		--peak-tflops 1)
+	refused "${zero[@]}" --vocab-size 1 -o "$T/r"
+	[[ $stderr == *"vocabulary is 1, expected 2 to"* ]]
+	refused "${zero[@]}" -o "$T/r"
+	[[ $stderr == *"no vocabulary: give --tokenizer or --vocab-size"* ]]
+	"${zero[@]}" --vocab-size 2 -o "$T/two"
+	[ "$(value vocab_size "$T/two/latest/config.json")" = 2 ]
 	for i in $(seq 40); do printf '\001\000'; done > "$T/x.bin"
 	printf '\377\001' >> "$T/x.bin"
 	for i in $(seq 60); do printf '\002\000'; done >> "$T/x.bin"
