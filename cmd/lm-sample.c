@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/args.h"
 #include "base/buf.h"
@@ -36,7 +37,7 @@ static const struct arg table[] = {
 	{"tokenizer", 0, ARG_STR, &opt.tokenizer, "FILE",
 	 "tokenizer other than the folder's", 0, 0, NULL, NULL},
 	{"dtype", 0, ARG_ENUM, &opt.dtype, "TYPE",
-	 "weights and arithmetic; auto: that of the folder", 0, 0, dtypes,
+	 "weights and arithmetic; auto: that of the weights", 0, 0, dtypes,
 	 NULL},
 	{"bos", 0, ARG_BOOL, &opt.bos, NULL,
 	 "put BOS before each text, as in training", 0, 0, NULL, NULL},
@@ -116,6 +117,8 @@ load_tokenizer(struct loaded *l, struct err *e)
 	else
 		buf_printf(&path, "%s/tokenizer.json", opt.model);
 	buf_putc(&path, '\0');
+	if (!opt.tokenizer && access(path.p, F_OK) < 0)
+		return 0;	/* ids need none; a text says so */
 	l->vocab = vocab_load(path.p, NULL, e);
 	if (l->vocab && l->vocab->n > l->config.vocab)
 		return err_set(e, "%s: %u tokens, but the model in %s has "
@@ -130,10 +133,9 @@ load_tokenizer(struct loaded *l, struct err *e)
 static int
 load_model(struct loaded *l, struct err *e)
 {
-	int bf16 = opt.dtype == 0 ? l->config.bf16 : opt.dtype == 1;
 	int64_t positions = opt.max_tokens + 4096;
 	struct st *st;
-	int rc;
+	int rc, bf16;
 
 	if (l->config.max_pos > positions)
 		positions = l->config.max_pos;
@@ -143,6 +145,7 @@ load_model(struct loaded *l, struct err *e)
 	st = st_open(opt.model, e);
 	if (!st)
 		return -1;
+	bf16 = opt.dtype ? opt.dtype == 1 : st_matrices_are(st, ST_BF16);
 	l->llama = llama_new(l->k, &l->config, bf16 ? K_BF16 : K_F32,
 			     K_USE_FWD, positions);
 	rc = llama_load(l->llama, st, e);
@@ -244,7 +247,7 @@ main(int argc, char **argv)
 		     "expect worse text");
 	c.g = generator_new(l.llama, l.vocab);
 	c.v = l.vocab;
-	c.enc = bpe_enc_new(l.bpe, 1 << 20);
+	c.enc = l.bpe ? bpe_enc_new(l.bpe, 1 << 20) : NULL;
 	c.json = opt.json;
 	c.batch = opt.batch;
 	c.positions = l.config.max_pos;

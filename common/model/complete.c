@@ -18,20 +18,25 @@ static const char *const end_names[] = {
 	[GEN_LENGTH] = "length",
 };
 
-void
+int
 complete_encode(struct complete *c, const struct prompt_text *t, int first,
-		struct ids *out)
+		struct ids *out, struct err *e)
 {
 	if (t->ids) {
 		for (size_t i = 0; i < t->n; i++)
 			ids_put(out, t->ids[i]);
-		return;
+		return 0;
 	}
+	if (!c->enc)
+		return err_set(e, "this is a text, and the model's folder has "
+			       "no tokenizer.json: give --tokenizer, or token "
+			       "ids");
 	if (first && c->bos >= 0)
 		ids_put(out, (uint32_t)c->bos);
 	bpe_encode(c->enc, t->text, out);
 	if (first && t->text.n && t->text.p[t->text.n - 1] == ' ')
 		c->space_end++;
+	return 0;
 }
 
 void
@@ -90,7 +95,8 @@ put_text(struct buf *b, const char *p, size_t n)
 }
 
 static void
-put_json(const struct prompt_line *l, const struct gen_seq *s, struct buf *b)
+put_json(const struct prompt_line *l, const struct gen_seq *s,
+	 const struct vocab *v, struct buf *b)
 {
 	buf_putc(b, '{');
 	if (l->id.n) {
@@ -103,7 +109,10 @@ put_json(const struct prompt_line *l, const struct gen_seq *s, struct buf *b)
 	else
 		json_put_str(b, l->context.text);
 	json_put_key(b, "text");
-	json_put_str(b, buf_span(&s->text));
+	if (v)
+		json_put_str(b, buf_span(&s->text));
+	else
+		buf_puts(b, "null");
 	json_put_key(b, "tokens");
 	put_ids(b, s->out.v, s->out.n);
 	json_put_key(b, "logprobs");
@@ -121,7 +130,7 @@ put_answer(struct complete *c, const struct prompt_line *l,
 	int rc;
 
 	if (c->json) {
-		put_json(l, s, &b);
+		put_json(l, s, c->v, &b);
 	} else {
 		if (c->prompts)
 			buf_putc(&b, '\n');
@@ -181,7 +190,8 @@ complete_text(struct complete *c, struct span prompt, struct err *e)
 	struct ids in = {0};
 	int rc = -1;
 
-	complete_encode(c, &l.context, 1, &in);
+	if (complete_encode(c, &l.context, 1, &in, e) < 0)
+		return -1;
 	s.prompt = in.v;
 	s.nprompt = in.n;
 	if (in.n == 0)
@@ -207,6 +217,17 @@ struct batch {
 	size_t n;
 };
 
+/* What is to be written as text needs the texts of tokens. */
+static int
+check_output(const struct complete *c, struct err *e)
+{
+	if (c->v || (c->json && !c->gen.nstop))
+		return 0;
+	return err_set(e, "the model's folder has no tokenizer.json: %s",
+		       c->json ? "--stop compares texts, give --tokenizer" :
+		       "give --tokenizer, or --json to get token ids");
+}
+
 static int
 check_prompt(const struct complete *c, const struct ids *in, struct err *e)
 {
@@ -227,11 +248,11 @@ read_batch(struct complete *c, struct prompt_reader *r, struct batch *b,
 
 		if (rc <= 0)
 			return rc;
-		complete_encode(c, &l->context, 1, in);
+		rc = complete_encode(c, &l->context, 1, in, &why);
 		b->seq[b->n] = (struct gen_seq){
 			.prompt = in->v, .nprompt = in->n,
 			.number = c->prompts + b->n };
-		if (check_prompt(c, in, &why) < 0)
+		if (rc < 0 || check_prompt(c, in, &why) < 0)
 			return err_set(e, "%s:%llu: %s", l->file,
 				       (unsigned long long)l->lineno,
 				       why.msg);
@@ -269,15 +290,15 @@ complete_prompts(struct complete *c, struct prompt_reader *r, struct err *e)
 	struct batch b = {
 		xcalloc(n, sizeof(*b.line)), xcalloc(n, sizeof(*b.seq)),
 		xcalloc(n, sizeof(*b.in)), 0 };
-	int rc;
+	int rc = check_output(c, e);
 
-	do {
+	while (rc == 0 && n == (size_t)c->batch) {
 		rc = read_batch(c, r, &b, e);
 		if (rc == 0 && b.n > 0)
 			rc = run_batch(c, &b, e);
 		n = b.n;
 		clear_batch(c, &b);
-	} while (rc == 0 && n == (size_t)c->batch);
+	}
 	for (size_t i = 0; i < (size_t)c->batch; i++)
 		free(b.in[i].v);
 	free(b.line);

@@ -16,8 +16,8 @@
 
 struct complete {
 	struct generator *g;
-	const struct vocab *v;
-	struct bpe_enc *enc;
+	const struct vocab *v;	/* NULL: no tokenizer, all must be ids */
+	struct bpe_enc *enc;	/* goes with v */
 	struct output *out;
 	int64_t bos;		/* put before every text; -1: none */
 	int json;

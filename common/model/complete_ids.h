@@ -11,10 +11,11 @@ void ids_put(struct ids *a, uint32_t id);
 
 /*
  * Append the ids of t.  first: it begins a sequence, so BOS goes before it
- * (never before given ids), and a space at its end is counted.
+ * (never before given ids), and a space at its end is counted.  -1: a text,
+ * and there is no tokenizer.
  */
-void complete_encode(struct complete *c, const struct prompt_text *t,
-		     int first, struct ids *out);
+int complete_encode(struct complete *c, const struct prompt_text *t,
+		    int first, struct ids *out, struct err *e);
 
 /* JSON arrays. */
 void put_ids(struct buf *b, const uint32_t *id, size_t n);

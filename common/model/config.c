@@ -338,17 +338,6 @@ get_eos(const struct reader *r, struct model_config *c)
 	return 0;
 }
 
-static void
-get_dtype(const struct reader *r, struct model_config *c)
-{
-	const struct json *v = value(r, "dtype");
-
-	if (!v)
-		v = value(r, "torch_dtype");
-	c->bf16 = v && v->type == JSON_STRING &&
-		!span_eq(v->str, span_str("float32"));
-}
-
 static int
 check_arithmetic(struct reader *r)
 {
@@ -438,7 +427,6 @@ config_load(struct model_config *c, const char *dir, struct err *e)
 	    get_shape(&r, c) < 0 || get_bos(&r, c) < 0 ||
 	    get_eos(&r, c) < 0 || load_ids(c, dir, e) < 0)
 		goto out;
-	get_dtype(&r, c);
 	if (config_check(c, &why) < 0)
 		err_set(e, "%s: %s", path, why.msg);
 	else

@@ -38,7 +38,7 @@ struct model_config {
 	int64_t bos, eos;	/* id or -1 */
 	int64_t eos_more[CONFIG_EOS - 1];	/* further ids that end a text */
 	int neos_more;
-	int bf16;		/* weights in the folder: 1 bf16, 0 float32 */
+	int bf16;		/* dtype that config_json() names: 1 bf16, 0 float32 */
 };
 
 enum preset { PRESET_NONE, PRESET_1M, PRESET_10M, PRESET_124M, PRESET_500M,

@@ -276,7 +276,8 @@ advance(struct generator *g, struct gen_seq *s, const float *logits,
 	if (config_is_eos(&g->m->c, id)) {
 		s->end = GEN_EOS;
 	} else {
-		gen_put_token(g->v, (uint32_t)id, &s->text);
+		if (g->v)
+			gen_put_token(g->v, (uint32_t)id, &s->text);
 		if (find_stop(o, &s->text, s->text.n - before))
 			s->end = GEN_STOP;
 		else if (s->out.n == (size_t)o->max_tokens)

@@ -43,7 +43,7 @@ void gen_seq_clear(struct gen_seq *s);
 
 struct generator;
 
-/* Keeps both.  eos comes from m's configuration. */
+/* Keeps both; v NULL: no text is made.  eos: m's configuration has it. */
 struct generator *generator_new(struct llama *m, const struct vocab *v);
 void generator_free(struct generator *g);		/* NULL is fine */
 

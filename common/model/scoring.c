@@ -59,6 +59,8 @@ text_bytes(const struct complete *c, const struct prompt_text *t)
 
 	if (!t->ids)
 		return t->text.n;
+	if (!c->v)
+		return 0;
 	for (size_t i = 0; i < t->n; i++)
 		gen_put_token(c->v, t->ids[i], &b);
 	n = b.n;
@@ -89,11 +91,18 @@ score_all(struct complete *c, const struct prompt_line *l, struct item *item,
 	size_t longest = 0;
 	int rc = -1;
 
-	complete_encode(c, &l->context, 1, &ctx);
+	if (complete_encode(c, &l->context, 1, &ctx, e) < 0)
+		goto out;
+	if (!c->v && l->answer >= 0) {
+		err_set(e, "choices need --tokenizer: pick_norm is relative "
+			"to the bytes that their ids stand for");
+		goto out;
+	}
 	for (size_t i = 0; i < l->nchoices; i++) {
 		struct item *x = &item[i];
 
-		complete_encode(c, &l->choice[i], 0, &x->ids);
+		if (complete_encode(c, &l->choice[i], 0, &x->ids, e) < 0)
+			goto out;
 		x->bytes = text_bytes(c, &l->choice[i]);
 		if (x->ids.n == 0) {
 			err_set(e, "a continuation is empty: there is "

@@ -465,6 +465,17 @@ st_close(struct st *s)
 	free(s);
 }
 
+int
+st_matrices_are(const struct st *s, enum st_dtype d)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->v[i].ndim == 2 && s->v[i].dtype != d)
+			return 0;
+	return 1;
+}
+
 const struct st_tensor *
 st_find(const struct st *s, const char *name)
 {

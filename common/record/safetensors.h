@@ -64,6 +64,9 @@ const struct st_tensor *st_find(const struct st *s, const char *name);
 int st_f32(const struct st_tensor *t, uint64_t at, size_t n, float *out,
 	   struct err *e);
 
+/* 1: every matrix (tensor of two dimensions) is of that dtype. */
+int st_matrices_are(const struct st *s, enum st_dtype d);
+
 const char *st_dtype_name(enum st_dtype d);
 size_t st_dtype_size(enum st_dtype d);
 

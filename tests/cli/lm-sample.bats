@@ -1,5 +1,7 @@
 # lm-sample: text and scores against transformers' goldens, and its manners
 
+bats_require_minimum_version 1.5.0
+
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 	BIN=${BIN:-$PWD/bin}
@@ -159,6 +161,58 @@ agrees() {
 	run "$BIN/lm-sample" --model $M/llama-gqa --score "$T/lines"
 	[ "$status" -eq 2 ]
 	[[ $output == *"$T/lines:1:"*7500* ]]
+}
+
+@test "without a tokenizer ids do, and a text is refused" {
+	cp -r $M/llama-gqa "$T/m"
+	rm -f "$T/m/tokenizer.json"
+	echo '{"context":[318,75],"continuation":[64,65]}' > "$T/s"
+	"$BIN/lm-sample" --model "$T/m" --score "$T/s" --json -q > "$T/a"
+	"$BIN/lm-sample" --model $M/llama-gqa --score "$T/s" --json -q > "$T/b"
+	cmp "$T/a" "$T/b"
+	echo '{"prompt":[318,75]}' > "$T/p"
+	"$BIN/lm-sample" --model "$T/m" --prompts "$T/p" --json > "$T/a"
+	"$BIN/lm-sample" --model $M/llama-gqa --prompts "$T/p" --json |
+		sed 's/"text":".*","tokens"/"text":null,"tokens"/' > "$T/b"
+	cmp "$T/a" "$T/b"
+	no() {
+		run "$BIN/lm-sample" --model "$T/m" "$@"
+		[ "$status" -eq 2 ]
+	}
+	no --prompts "$T/p"
+	[[ $output == *"no tokenizer.json: "*"--json to get token ids"* ]]
+	no --prompts "$T/p" --json --stop a
+	[[ $output == *"--stop compares texts"* ]]
+	no --prompt 'he said'
+	[[ $output == *"this is a text, and the model's folder has no tokenizer.json"* ]]
+	echo '{"context":[318],"continuation":"a"}' > "$T/s"
+	no --score "$T/s"
+	[[ $output == *"$T/s:1: this is a text"* ]]
+	echo '{"context":[318],"choices":[[64],[65]],"answer":0}' > "$T/s"
+	no --score "$T/s"
+	[[ $output == *"$T/s:1: choices need --tokenizer"* ]]
+	no --tokenizer "$T/nowhere.json" --score "$T/s"
+	[[ $output == *nowhere.json* ]]
+}
+
+@test "--dtype auto is what the weights are, not what config.json calls it" {
+	golden greedy llama-bf16-sharded > "$T/p"
+	for m in llama-bf16-sharded:bf16:fp32:float32 \
+		llama-gqa:fp32:bf16:bfloat16 llama-gqa:fp32:bf16:float16; do
+		IFS=: read -r name is other called <<< "$m"
+		rm -rf "$T/m"
+		cp -r "$M/$name" "$T/m"
+		chmod -R u+w "$T/m"
+		sed -i -E 's/"(torch_)?dtype": "[a-z0-9]*"/"dtype": "'$called'"/' \
+			"$T/m/config.json"
+		grep -q "\"dtype\": \"$called\"" "$T/m/config.json"
+		for d in auto bf16 fp32; do
+			"$BIN/lm-sample" --model "$T/m" --prompts "$T/p" \
+				--json --dtype $d -q > "$T/$d"
+		done
+		cmp "$T/auto" "$T/$is"
+		run ! cmp -s "$T/auto" "$T/$other"
+	done
 }
 
 @test "lines that are no prompts are named" {

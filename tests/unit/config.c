@@ -57,7 +57,7 @@ reads_both_spellings(void **state)
 	write_config(*state, "{" SHAPE "\"model_type\":\"llama\","
 		     "\"rope_theta\":5e5,\"torch_dtype\":\"bfloat16\"}");
 	assert_int_equal(config_load(&c, *state, &e), 0);
-	assert_true(c.rope_theta == 5e5 && c.bf16 && c.kv_heads == 4 &&
+	assert_true(c.rope_theta == 5e5 && c.kv_heads == 4 &&
 		    c.head_dim == 4 && !c.tie && !c.qk_norm && c.bos == -1);
 	write_config(*state, "{" SHAPE "\"model_type\":\"qwen3\",\"head_dim\":"
 		     "8,\"num_key_value_heads\":2,\"tie_word_embeddings\":true,"
@@ -65,7 +65,7 @@ reads_both_spellings(void **state)
 		     "\"rope_theta\":1e6},\"dtype\":\"float32\","
 		     "\"eos_token_id\":[7,8]}");
 	assert_int_equal(config_load(&c, *state, &e), 0);
-	assert_true(c.rope_theta == 1e6 && !c.bf16 && c.kv_heads == 2 &&
+	assert_true(c.rope_theta == 1e6 && c.kv_heads == 2 &&
 		    c.head_dim == 8 && c.tie && c.qk_norm && c.eos == 7);
 	assert_true(config_is_eos(&c, 7) && config_is_eos(&c, 8) &&
 		    !config_is_eos(&c, 9));
@@ -126,7 +126,7 @@ round_trip(void **state)
 		assert_int_equal(d.bos, 3);
 		assert_int_equal(d.eos, -1);
 		assert_int_equal(d.qk_norm, qk);
-		assert_true(d.rope_theta == c.rope_theta && d.tie && d.bf16);
+		assert_true(d.rope_theta == c.rope_theta && d.tie);
 		buf_putc(&b, '\0');
 		assert_non_null(strstr(b.p, "\"rope_theta\": 123456.789,"));
 		assert_non_null(strstr(b.p, "\"rope_parameters\""));

@@ -65,7 +65,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	     a.kv_heads == b.kv_heads && a.head_dim == b.head_dim &&
 	     a.inter == b.inter && a.max_pos == b.max_pos &&
 	     a.rope_theta == b.rope_theta && a.norm_eps == b.norm_eps &&
-	     a.tie == b.tie && a.qk_norm == b.qk_norm && a.bf16 == b.bf16);
+	     a.tie == b.tie && a.qk_norm == b.qk_norm);
 	buf_clear(&out);
 	return 0;
 }
