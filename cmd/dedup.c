@@ -197,7 +197,7 @@ main(int argc, char **argv)
 	};
 	struct args a = {"dedup", "[options] [FILE...]",
 			 "leave out documents that stand in the input before",
-			 table, 33, DEDUP_FROZEN};
+			 table, 33};
 	struct err e = {0};
 	int first, status;
 
@@ -206,6 +206,7 @@ main(int argc, char **argv)
 	gopher_opts_init(&d->gopher);
 	a.n += gopher_opts_args(&d->gopher, table + a.n);
 	a.n += filter_opts_args(&d->filter, table + a.n);
+	args_common.frozen = DEDUP_FROZEN;
 	first = args_parse(&a, argc, argv);
 	d->mh.chars = o.unit;
 	gopher_opts_done(&d->gopher);

@@ -57,13 +57,14 @@ struct args {
 	const char *brief;	/* one line: what it does */
 	const struct arg *table;
 	size_t n;
-	const char *frozen;	/* more of --version: what records depend on */
 };
 
 /* Set by every program's command line. */
 struct args_common {
 	int threads;	/* -j, default: processors this process may use */
 	int quiet, verbose;
+	/* Set before args_parse(): more of --version, what records depend on. */
+	const char *frozen;
 };
 extern struct args_common args_common;
 

@@ -227,6 +227,7 @@ write_stdout(const struct buf *b)
 void
 args_print(const struct args *a, enum args_text what, const char *shell)
 {
+	const char *frozen = args_common.frozen;
 	struct buf b = {0};
 
 	switch (what) {
@@ -235,8 +236,8 @@ args_print(const struct args *a, enum args_text what, const char *shell)
 		break;
 	case ARGS_VERSION:
 		buf_printf(&b, "%s %s (assay; Unicode 16.0%s%s)\n", a->name,
-			   ASSAY_VERSION, a->frozen ? "; " : "",
-			   a->frozen ? a->frozen : "");
+			   ASSAY_VERSION, frozen ? "; " : "",
+			   frozen ? frozen : "");
 		break;
 	case ARGS_OPTIONS:
 		put_names(&b, a->table, a->n);
