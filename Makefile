@@ -74,6 +74,8 @@ $(LIBK): $(KERNEL_OBJ)
 
 # Random numbers are the same on every processor: no fused multiply-add.
 FLAGS_rng := -ffp-contract=off
+# So are the sums over a matrix.
+FLAGS_rows := -ffp-contract=off
 
 # Only the programs named lm-* link the kernels and what they need.
 $(BIN)/lm-%: $(B)/cmd/lm-%.o $(LIBA) $(LIBK)

@@ -13,6 +13,7 @@
  *            rows is taken from the uncentred ones: e - (e.c)c; u likewise
  *   l2       |e - u|
  *   in_norm  |e| of the input matrix
+ *   bias     the bias of the output, where it has one
  *
  * V: rows, C: columns.  All sums are in double, in an order that does not
  * depend on the number of threads.
@@ -23,44 +24,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "corpus/rows.h"
 
 enum indicator {
-	IND_COS, IND_CENTRED, IND_NO_PC1, IND_L2, IND_IN_NORM, IND_N
+	IND_COS, IND_CENTRED, IND_NO_PC1, IND_L2, IND_IN_NORM, IND_BIAS, IND_N
 };
 extern const char *const indicator_names[];	/* NULL ends it */
 
 struct indicators {
-	double *v[IND_N];	/* [V] each; all but in_norm NULL without u */
+	double *v[IND_N];	/* [V] each; the first four NULL without u, */
+				/* the last without a bias */
 	double *pc1;		/* (C) unit length, NULL without u */
 	int converged;		/* 0: two components are as good as equal */
-};
-
-/* Rows as the checkpoint has them: V x C numbers, row-major. */
-struct ind_matrix {
-	const void *p;
-	int f64;		/* 1: double, 0: float */
-	size_t V, C;
+	const struct rows *bad;	/* the matrix with a row that is not finite */
+	size_t bad_row;
 };
 
 /*
  * out: the output matrix; in: the input matrix of the same shape, with the
- * same p when tied.  unused[V]: 1 for a row known to be unused; none:
- * only in_norm.  Numbers must be finite.
+ * same p when tied.  bias: of type F32 to F16, V rows of one; NULL: none.
+ * Its indicator is there when its length is above 1e-3.  unused[V]: 1 for a
+ * row known to be unused.  -1: r->bad and r->bad_row, the first such row.
  */
-void indicators_get(struct indicators *r, const struct ind_matrix *out,
-		    const struct ind_matrix *in, const uint8_t *unused,
-		    int threads);
+int indicators_get(struct indicators *r, const struct rows *out,
+		   const struct rows *in, const struct rows *bias,
+		   const uint8_t *unused, int threads);
 void indicators_clear(struct indicators *r);
-
-/*
- * The first principal component of the mean-centred rows, unit length, into
- * c[C]; mean[C] is the mean row.  Power iteration from a fixed start in the
- * Krylov space (Lanczos), the covariance never formed: O(V C) a step.
- * Returns 1 when the residual is below 1e-9 of the eigenvalue, else 0.
- */
-int indicators_pc1(const struct ind_matrix *m, const double *mean, double *c,
-		   int threads);
 
 /*
  * The p-th percentile (0..100) of x[n], n > 0, by linear interpolation

@@ -1,8 +1,7 @@
 /*
  * rare_model.c - see rare_model.h
  *
- * The matrices are converted to float once (doubles stay); everything after that is in
- * corpus/indicators.c.
+ * The matrices stay in the mapped file; corpus/rows.h reads them.
  */
 #include "corpus/rare_model.h"
 
@@ -12,7 +11,6 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "record/safetensors.h"
 
 /* Names of the input and of the output matrix, by family. */
 static const char *const embed_names[] = {
@@ -54,48 +52,27 @@ is_matrix(const struct st_tensor *t, struct err *e)
 		       "columns", t->file, t->name, t->ndim);
 }
 
-/* Row r of t to m; -1: not numbers, or not all finite. */
+/* The tensor as rows of C numbers, where it lies. */
 static int
-row(const struct st_tensor *t, size_t r, struct ind_matrix *m, char *p,
-    struct err *e)
+rows(const struct st_tensor *t, size_t C, struct rows *m, struct err *e)
 {
-	size_t C = m->C, i;
-	uint64_t bits, bad = 0;
-	uint32_t bits32;
+	static const struct {
+		enum st_dtype from;
+		enum row_type to;
+	} types[] = {
+		{ST_F32, ROW_F32}, {ST_F64, ROW_F64}, {ST_BF16, ROW_BF16},
+		{ST_F16, ROW_F16}
+	};
+	size_t i;
 
-	if (m->f64) {
-		memcpy(p, t->data + 8 * r * C, 8 * C);
-		for (i = 0; i < C; i++) {
-			memcpy(&bits, p + 8 * i, sizeof(bits));
-			bad |= (bits >> 52 & 0x7ff) == 0x7ff;
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].from == t->dtype) {
+			*m = (struct rows){t->data, types[i].to,
+					   t->shape[0], C};
+			return 0;
 		}
-	} else if (st_f32(t, r * C, C, (float *)(void *)p, e)) {
-		return -1;
-	} else {
-		for (i = 0; i < C; i++) {
-			memcpy(&bits32, p + 4 * i, sizeof(bits32));
-			bad |= (bits32 & 0x7f800000) == 0x7f800000;
-		}
-	}
-	return bad ? err_set(e, "%s: tensor %s: row %zu is not finite",
-			     t->file, t->name, r) : 0;
-}
-
-static int
-matrix(const struct st_tensor *t, struct ind_matrix *m, struct err *e)
-{
-	size_t r, width;
-	char *p;
-
-	m->f64 = t->dtype == ST_F64;
-	m->V = t->shape[0];
-	m->C = t->shape[1];
-	width = m->f64 ? sizeof(double) : sizeof(float);
-	m->p = p = xreallocarray(NULL, t->n, width);
-	for (r = 0; r < m->V; r++)
-		if (row(t, r, m, p + r * m->C * width, e))
-			return -1;
-	return 0;
+	return err_set(e, "%s: tensor %s: dtype %s, expected F32, BF16, F16 "
+		       "or F64", t->file, t->name, st_dtype_name(t->dtype));
 }
 
 /* What config.json says: tie 1, 0 or -1 (nothing); vocab -1: nothing. */
@@ -151,40 +128,58 @@ fits(const struct st_tensor *in, const struct st_tensor *out, int64_t vocab,
 	return 0;
 }
 
-static int
-load(struct rare_model *m, const struct st *s, const char *dir,
-     const char *embed, const char *head, struct err *e)
+/* The bias beside an output matrix NAME.weight is NAME.bias. */
+static const struct st_tensor *
+find_bias(const struct st *s, const char *head, size_t V)
 {
-	const struct st_tensor *in, *out;
+	const struct st_tensor *t = NULL;
+	const char *one[] = {head, NULL};
+	const char *const *names = head ? one : head_names;
+	size_t n, i;
+	char *name;
+
+	for (i = 0; names[i] && !t; i++) {
+		n = strlen(names[i]);
+		if (n < 7 || strcmp(names[i] + n - 7, ".weight"))
+			continue;
+		name = xmalloc(n + 1);
+		sprintf(name, "%.*s.bias", (int)(n - 7), names[i]);
+		t = st_find(s, name);
+		free(name);
+	}
+	return t && t->ndim == 1 && t->shape[0] == V ? t : NULL;
+}
+
+static int
+load(struct rare_model *m, const char *dir, const char *embed,
+     const char *head, struct err *e)
+{
+	const struct st *s = m->st;
 	int64_t vocab;
 	int tie;
 	size_t i;
 
 	if (config(dir, &tie, &vocab, e))
 		return -1;
-	in = find(s, embed, embed_names);
-	out = find(s, head, head_names);
-	if (!in)
+	m->in = find(s, embed, embed_names);
+	m->out = find(s, head, head_names);
+	if (!m->in)
 		return err_set(e, "%s: no tensor %s; name the input matrix "
 			       "with --embed", dir,
 			       embed ? embed : embed_names[0]);
-	if (!out && (head || tie == 0))
+	if (!m->out && (head || tie == 0))
 		return err_set(e, "%s: no tensor %s; name the output matrix "
 			       "with --head", dir, head ? head : head_names[0]);
-	m->tied = head ? 0 : tie >= 0 ? tie : !out;
-	if (m->tied)
-		out = in;
-	if (fits(in, out, vocab, e))
-		return -1;
-	m->V = in->shape[0];
-	m->C = in->shape[1];
-	for (i = 0; i < s->n; i++)
-		m->params += s->v[i].n;
-	if (matrix(in, &m->in, e) ||
-	    (!m->tied && matrix(out, &m->out, e)))
-		return -1;
+	m->tied = head ? 0 : tie >= 0 ? tie : !m->out;
 	if (m->tied)
 		m->out = m->in;
+	if (fits(m->in, m->out, vocab, e))
+		return -1;
+	m->V = m->in->shape[0];
+	m->C = m->in->shape[1];
+	for (i = 0; i < s->n; i++)
+		m->params += s->v[i].n;
+	m->bias = find_bias(s, head, m->V);
 	return 0;
 }
 
@@ -192,26 +187,22 @@ int
 rare_model_load(struct rare_model *m, const char *dir, const char *embed,
 		const char *head, struct err *e)
 {
-	struct st *s = st_open(dir, e);
-	int rc;
-
 	memset(m, 0, sizeof(*m));
-	if (!s)
+	m->st = st_open(dir, e);
+	if (!m->st)
 		return -1;
-	rc = load(m, s, dir, embed, head, e);
-	st_close(s);
-	if (rc)
+	if (load(m, dir, embed, head, e)) {
 		rare_model_clear(m);
-	return rc;
+		return -1;
+	}
+	return 0;
 }
 
 void
 rare_model_clear(struct rare_model *m)
 {
-	if (m->out.p != m->in.p)
-		free((void *)(uintptr_t)m->out.p);
-	free((void *)(uintptr_t)m->in.p);
 	indicators_clear(&m->ind);
+	st_close(m->st);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -235,19 +226,45 @@ threshold(struct rare_model *m, const struct rare *r, double percent,
 			       " is it this model's tokenizer?");
 }
 
+/* All indicators of all rows. */
+static int
+indicators(struct rare_model *m, const struct rare *r, int threads,
+	   struct err *e)
+{
+	const struct st_tensor *t;
+	struct rows in, out, bias;
+	uint8_t *unused;
+	size_t i;
+	int rc;
+
+	if (rows(m->in, m->C, &in, e) || rows(m->out, m->C, &out, e) ||
+	    (m->bias && rows(m->bias, 1, &bias, e)))
+		return -1;
+	unused = xcalloc(m->V + 1, 1);
+	for (i = 0; i < m->V; i++)
+		unused[i] = (r->flags[i] & RARE_UNUSED) != 0;
+	rc = indicators_get(&m->ind, &out, &in, m->bias ? &bias : NULL, unused,
+			    threads);
+	free(unused);
+	if (rc == 0)
+		return 0;
+	t = m->ind.bad == &in ? m->in : m->ind.bad == &out ? m->out : m->bias;
+	return err_set(e, "%s: tensor %s: row %zu is not finite", t->file,
+		       t->name, m->ind.bad_row);
+}
+
 int
 rare_model_scan(struct rare_model *m, struct rare *r, int which,
 		double percent, int threads, struct err *e)
 {
-	uint8_t *unused = xcalloc(m->V + 1, 1);
 	size_t i;
 
-	for (i = 0; i < m->V; i++)
-		unused[i] = (r->flags[i] & RARE_UNUSED) != 0;
 	m->which = which >= 0 ? (enum indicator)which :
 		   m->tied ? IND_COS : IND_IN_NORM;
-	indicators_get(&m->ind, &m->out, &m->in, unused, threads);
-	free(unused);
+	if (indicators(m, r, threads, e))
+		return -1;
+	if (!m->ind.v[m->which] && m->which == IND_BIAS)
+		return err_set(e, "%s: the output has no bias", m->out->file);
 	if (!m->ind.v[m->which])
 		return err_set(e, "no row is known to be unused, which %s "
 			       "needs%s; name some with --unused",

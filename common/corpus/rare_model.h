@@ -13,9 +13,12 @@
 #include "base/err.h"
 #include "corpus/indicators.h"
 #include "corpus/rare.h"
+#include "record/safetensors.h"
 
 struct rare_model {
-	struct ind_matrix out, in;	/* the same when tied; owned */
+	struct st *st;		/* the folder's tensors, mapped */
+	const struct st_tensor *in, *out;	/* the same when tied */
+	const struct st_tensor *bias;	/* of the output; NULL: none */
 	size_t V, C;
 	int tied;
 	uint64_t params;	/* numbers in the folder's tensors */
@@ -27,8 +30,7 @@ struct rare_model {
 /*
  * embed, head: names of the two tensors; NULL: the names that model families
  * use.  Tied when config.json says so, else when there is no output matrix.
- * -1: a matrix is missing or not (V, C), of a type that is no number, holds
- * NaN or infinity, or config.json contradicts it.
+ * -1: a matrix is missing or not (V, C), or config.json contradicts it.
  */
 int rare_model_load(struct rare_model *m, const char *dir, const char *embed,
 		    const char *head, struct err *e);
@@ -38,7 +40,8 @@ void rare_model_clear(struct rare_model *m);
  * Indicators of every row, and RARE_SUSPICIOUS: of category OK or OK_SPECIAL,
  * not known to be unused, at or below the percentile of the rows of category
  * OK.  r->n == V.  which: -1 for the input norm when untied, the cosine when
- * tied.  -1: that one needs rows known to be unused, and there are none.
+ * tied.  -1: that one needs rows known to be unused, or a bias, and there are
+ * none; a matrix is of a type that is no number, or holds NaN or infinity.
  */
 int rare_model_scan(struct rare_model *m, struct rare *r, int which,
 		    double percent, int threads, struct err *e);

@@ -9,14 +9,15 @@
 #include <math.h>
 
 #include "corpus/indicators.h"
+#include "corpus/principal.h"
 
 static const float E[7 * 3] = {
 	1, 0, .5f, 0, 1, .2f, 1, 1, -.3f, 2, 1, .4f, .1f, .1f, .9f,
 	-1, .5f, .3f, .2f, 0, 1.1f
 };
-static const struct ind_matrix M = {E, 0, 7, 3};
+static const struct rows M = {E, ROW_F32, 7, 3};
 static const uint8_t unused[7] = {0, 0, 0, 0, 1, 0, 1};
-static const double want[IND_N][7] = {
+static const double want[IND_BIAS][7] = {
 	{.425756, .757863, 1.068323, .673882, .002560, .850678, .001699},
 	{.828361, 1.366868, 1.987567, 1.581967, .008445, .658933, .005679},
 	{.059307, .754954, 1.140012, .189824, .002273, .753669, .001509},
@@ -33,9 +34,10 @@ vector_to_six_decimals(void **state)
 	int i, k;
 
 	(void)state;
-	indicators_get(&r, &M, &M, unused, 1);
+	assert_int_equal(0, indicators_get(&r, &M, &M, NULL, unused, 1));
 	assert_true(r.converged);
-	for (i = 0; i < IND_N; i++)
+	assert_null(r.v[IND_BIAS]);
+	for (i = 0; i < IND_BIAS; i++)
 		for (k = 0; k < 7; k++)
 			if (!(fabs(r.v[i][k] - want[i][k]) < 6e-7))
 				fail_msg("%s of row %d: %.7f, expected %.6f",
@@ -90,8 +92,7 @@ pc1_is_an_eigenvector(void **state)
 			for (k = 0; k < C; k++)
 				cov[i][k] += (m[r * C + i] - mean[i]) *
 					     (m[r * C + k] - mean[k]);
-	assert_true(indicators_pc1(&(struct ind_matrix){m, 0, V, C}, mean, c,
-				   1));
+	assert_true(principal(&(struct rows){m, ROW_F32, V, C}, mean, c, 1));
 	for (i = 0; i < C; i++)
 		for (k = 0; k < C; k++)
 			l += c[i] * cov[i][k] * c[k];
@@ -113,17 +114,17 @@ same_bits_for_any_threads(void **state)
 {
 	enum { V = 3000, C = 19 };
 	float *m = cloud(V, C);
-	const struct ind_matrix x = {m, 0, V, C};
+	const struct rows x = {m, ROW_F32, V, C};
 	uint8_t *un = calloc(V, 1);
 	struct indicators a, b;
 	int i, t;
 
 	(void)state;
 	un[7] = un[V - 1] = 1;
-	indicators_get(&a, &x, &x, un, 1);
+	indicators_get(&a, &x, &x, NULL, un, 1);
 	for (t = 2; t <= 7; t += 5) {
-		indicators_get(&b, &x, &x, un, t);
-		for (i = 0; i < IND_N; i++)
+		indicators_get(&b, &x, &x, NULL, un, t);
+		for (i = 0; i < IND_BIAS; i++)
 			assert_memory_equal(a.v[i], b.v[i], V * sizeof(double));
 		indicators_clear(&b);
 	}
@@ -139,7 +140,7 @@ nothing_known_unused(void **state)
 	struct indicators r;
 
 	(void)state;
-	indicators_get(&r, &M, &M, none, 1);
+	indicators_get(&r, &M, &M, NULL, none, 1);
 	assert_null(r.v[IND_COS]);
 	assert_true(fabs(r.v[IND_IN_NORM][3] - 2.271563) < 6e-7);
 	indicators_clear(&r);
@@ -150,16 +151,56 @@ static void
 equal_rows(void **state)
 {
 	static const float m[4 * 2] = {1, 2, 1, 2, 1, 2, 1, 2};
-	static const struct ind_matrix x = {m, 0, 4, 2};
+	static const struct rows x = {m, ROW_F32, 4, 2};
 	static const uint8_t un[4] = {1};
 	struct indicators r;
 	int i, k;
 
 	(void)state;
-	indicators_get(&r, &x, &x, un, 1);
-	for (i = 0; i < IND_N; i++)
+	indicators_get(&r, &x, &x, NULL, un, 1);
+	for (i = 0; i < IND_BIAS; i++)
 		for (k = 0; k < 4; k++)
 			assert_true(isfinite(r.v[i][k]));
+	indicators_clear(&r);
+}
+
+/* A bias is an indicator of its own, from a length of 1e-3 on. */
+static void
+bias_of_the_output(void **state)
+{
+	static const float b[7] = {0, 0, 3e-3f, -.25f, 0, 0, 0};
+	static const float weak[7] = {0, 9e-4f, 0, 0, 0, 0, 0};
+	const struct rows x = {b, ROW_F32, 7, 1}, y = {weak, ROW_F32, 7, 1};
+	struct indicators r;
+
+	(void)state;
+	assert_int_equal(0, indicators_get(&r, &M, &M, &x, unused, 1));
+	assert_true(r.v[IND_BIAS][3] == -.25 && r.v[IND_BIAS][2] == 3e-3f);
+	assert_true(fabs(r.v[IND_COS][0] - .425756) < 6e-7);
+	indicators_clear(&r);
+	assert_int_equal(0, indicators_get(&r, &M, &M, &y, unused, 1));
+	assert_null(r.v[IND_BIAS]);
+	indicators_clear(&r);
+}
+
+/* The row is named, and its matrix. */
+static void
+not_finite(void **state)
+{
+	static const uint16_t nan16[4 * 2] = {
+		0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3c00, 0xfe01, 0x7c00, 0
+	};
+	static const float ok[4 * 2] = {1, 2, 3, 4, 5, 6, 7, 9};
+	const struct rows a = {nan16, ROW_F16, 4, 2}, b = {ok, ROW_F32, 4, 2};
+	struct indicators r;
+
+	(void)state;
+	assert_int_equal(-1, indicators_get(&r, &a, &b, NULL, unused, 1));
+	assert_ptr_equal(r.bad, &a);
+	assert_int_equal(r.bad_row, 2);
+	indicators_clear(&r);
+	assert_int_equal(-1, indicators_get(&r, &b, &a, NULL, unused, 2));
+	assert_ptr_equal(r.bad, &a);
 	indicators_clear(&r);
 }
 
@@ -189,6 +230,8 @@ main(void)
 		cmocka_unit_test(same_bits_for_any_threads),
 		cmocka_unit_test(nothing_known_unused),
 		cmocka_unit_test(equal_rows),
+		cmocka_unit_test(bias_of_the_output),
+		cmocka_unit_test(not_finite),
 		cmocka_unit_test(percentile),
 	};
 
