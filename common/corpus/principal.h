@@ -12,7 +12,7 @@
  * space (Lanczos), the covariance never formed: one pass over the matrix a
  * step.  Ends when the sine of the angle to the true one, as the residual
  * over the gap to the second eigenvalue bounds it (Davis and Kahan), is below
- * 1e-8: then 1.  0: the first two are as good as equal.
+ * 1e-8: then 1.  0: not reached, the first two are as good as equal.
  */
 int principal(const struct rows *m, const double *mean, double *c,
 	      int threads);

@@ -99,7 +99,7 @@ encoder_init(struct encoder *c, const struct bpe *b, const struct vocab *v)
 
 	memset(c, 0, sizeof(*c));
 	c->v = v;
-	c->enc = bpe_enc_new(b, 0);
+	c->enc = bpe_enc_new(b, 64 << 10);
 	for (i = 0; i < 2 && puts_space(v); i++)
 		bpe_encode(c->enc, span_str(prefixes[i]), &c->prefix[i]);
 	return 0;

@@ -32,7 +32,7 @@ struct rare_counts {
 
 /*
  * Count all of s, whose ids must be below n.  The same result for any number
- * of threads; each takes 36 n bytes.  -1: an id out of range, a broken shard.
+ * of threads; each takes 40 n bytes.  -1: an id out of range, a broken shard.
  */
 int rare_counts_get(struct rare_counts *c, const struct shards *s, uint32_t n,
 		    int64_t bos, int64_t eos, int threads, struct err *e);

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-enum { TRIES = 300 };
+enum { TRIES = 300, PLACE = 32 };	/* PLACE: bytes of a number */
 
 const char *const rare_verdict_names[] = {
 	"", "strong_rejected", "weak_rejected", "verification_encoding_failed",
@@ -115,13 +115,13 @@ words(const struct rare *r, size_t *n)
 
 /* One prompt with this token in X's place; 0: it does not fit. */
 static int
-try_word(struct rare_prompts *p, int k, struct bpe_enc *enc, uint32_t id,
-	 struct span x, struct buf *text)
+try_word(struct rare_prompts *p, int k, uint32_t id, struct span x,
+	 struct buf *text)
 {
 	struct ids *ids = &p->ids[k];
 	size_t holes = prompt_text(k, x, text), from = ids->n, i, n = 0;
 
-	bpe_encode(enc, buf_span(text), ids);
+	bpe_encode(p->enc, buf_span(text), ids);
 	for (i = from; i < ids->n; i++)
 		n += ids->v[i] == id;
 	if (n != holes || ids->v[ids->n - 1] != id) {
@@ -138,19 +138,17 @@ rare_prompts_make(struct rare_prompts *p, const struct rare *r, int64_t bos,
 		  struct err *e)
 {
 	struct buf text = {0}, x = {0};
-	struct bpe_enc *enc;
 	struct word *w;
-	struct bpe *b;
 	size_t n, i;
 	int k;
 
 	memset(p, 0, sizeof(*p));
 	if (!r->vocab)
 		return err_set(e, "prompts need a tokenizer");
-	b = bpe_new(r->vocab, e);
-	if (!b)
+	p->bpe = bpe_new(r->vocab, e);
+	if (!p->bpe)
 		return -1;
-	enc = bpe_enc_new(b, 0);
+	p->enc = bpe_enc_new(p->bpe, 64 << 10);
 	w = words(r, &n);
 	for (k = 0; k < RARE_PROMPTS; k++) {
 		if (bos >= 0) {
@@ -160,12 +158,10 @@ rare_prompts_make(struct rare_prompts *p, const struct rare *r, int64_t bos,
 		for (i = 0; i < n && i < TRIES && !p->made[k]; i++) {
 			buf_reset(&x);
 			rare_text(r, w[i].id, &x);
-			try_word(p, k, enc, w[i].id, buf_span(&x), &text);
+			try_word(p, k, w[i].id, buf_span(&x), &text);
 		}
 	}
 	free(w);
-	bpe_enc_free(enc);
-	bpe_free(b);
 	buf_clear(&text);
 	buf_clear(&x);
 	return 0;
@@ -178,6 +174,8 @@ rare_prompts_clear(struct rare_prompts *p)
 
 	for (k = 0; k < RARE_PROMPTS; k++)
 		free(p->ids[k].v);
+	bpe_enc_free(p->enc);
+	bpe_free(p->bpe);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -197,8 +195,37 @@ rare_prompts_put(const struct rare_prompts *p, uint32_t id, struct buf *out)
 			json_put_uint(out, p->ids[k].v[i] == p->hole[k] ? id :
 				      p->ids[k].v[i]);
 		}
-		buf_printf(out, "],\"continuation\":[%u]}\n", id);
+		buf_printf(out, "],\"continuation\":[%u],\"ahead\":%d}\n", id,
+			   RARE_AHEAD);
 	}
+}
+
+/*
+ * Does the text of one of the prompts give id?  Where none does, the model
+ * may never have been asked for what it knows.
+ */
+static int
+encodes(const struct rare_prompts *p, const struct rare *r, uint32_t id)
+{
+	struct buf x = {0}, text = {0};
+	struct ids ids = {0};
+	int k, found = (r->flags[id] & RARE_SPECIAL) != 0;
+	size_t i;
+
+	rare_text(r, id, &x);
+	for (k = 0; k < RARE_PROMPTS && !found; k++) {
+		if (!p->made[k])
+			continue;
+		prompt_text(k, buf_span(&x), &text);
+		ids.n = 0;
+		bpe_encode(p->enc, (struct span){text.p, text.n - x.n}, &ids);
+		for (i = 0; i < ids.n; i++)
+			found |= ids.v[i] == id;
+	}
+	free(ids.v);
+	buf_clear(&x);
+	buf_clear(&text);
+	return found;
 }
 
 /* ---- answers ---- */
@@ -223,20 +250,52 @@ parse_id(struct span s, uint32_t *id, int *k)
 	return 0;
 }
 
-/* A finite number up to 0, the whole of s. */
-static int
-parse_logprob(const struct json_pick *v, double *x)
+/* The probability whose logarithm starts s; *end behind it.  -1: none. */
+static double
+probability(const char *s, char **end)
 {
-	char text[64], *end;
+	double x;
 
-	if (!v->present || v->type != JSON_NUMBER || v->raw.n >= sizeof(text))
+	*end = (char *)(uintptr_t)s;
+	if (*s != '-' && (*s < '0' || *s > '9'))
+		return -1;
+	x = strtod(s, end);
+	return *end > s && x <= 1e-3 ? exp(x) : -1;
+}
+
+/*
+ * The greatest probability of an answer: of its list "ahead", else of
+ * "logprob".  -1: neither is one.  A null is a logarithm of no probability
+ * at all.
+ */
+static double
+greatest(const struct json_pick *ahead, const struct json_pick *logprob)
+{
+	const struct json_pick *v = ahead->present ? ahead : logprob;
+	int list = v == ahead, n = 0;
+	char text[64 * PLACE], *s = text;
+	double most = -1, x;
+
+	if (!v->present || v->raw.n >= sizeof(text) ||
+	    v->type != (list ? JSON_ARRAY : JSON_NUMBER))
 		return -1;
 	memcpy(text, v->raw.p, v->raw.n);
 	text[v->raw.n] = 0;
-	*x = strtod(text, &end);
-	while (*end == ' ')
-		end++;
-	return *end || !(*x <= 1e-3) || !isfinite(*x) ? -1 : 0;
+	do {
+		s += list;	/* [ or , */
+		s += strspn(s, " \t");
+		if (!strncmp(s, "null", 4)) {
+			s += 4;
+			x = 0;
+		} else {
+			x = probability(s, &s);
+		}
+		if (x < 0)
+			return -1;
+		most = x > most ? x : most;
+		s += strspn(s, " \t");
+	} while (list && *s == ',' && ++n < 64);
+	return strcmp(s, list ? "]" : "") ? -1 : most;
 }
 
 static int
@@ -244,23 +303,23 @@ answer(struct rare_answers *a, const struct rare *r,
        const struct rare_prompts *p, uint8_t *had,
        const struct json_pick *pick, struct err *e)
 {
-	double x;
+	double x = greatest(&pick[2], &pick[1]);
 	uint32_t id;
 	int k;
 
 	if (!pick[0].present || pick[0].type != JSON_STRING ||
 	    parse_id(pick[0].str, &id, &k))
 		return err_set(e, "no id as --prompts writes them, \"7/1\"");
-	if (parse_logprob(&pick[1], &x))
-		return err_set(e, "no logprob of lm-sample --score");
+	if (x < 0)
+		return err_set(e, "no logarithms of lm-sample --score");
 	if (id >= r->n || !(r->flags[id] & RARE_SUSPICIOUS) || !p->made[k])
 		return err_set(e, "%u/%d was not asked: is it the answer for "
 			       "this model, with these options?", id, k + 1);
 	if (had[id] & 1 << k)
 		return err_set(e, "%u/%d comes twice", id, k + 1);
 	had[id] |= (uint8_t)(1 << k);
-	if (exp(x) > a->max_prob[id])
-		a->max_prob[id] = exp(x);
+	if (x > a->max_prob[id])
+		a->max_prob[id] = x;
 	return 0;
 }
 
@@ -269,9 +328,9 @@ read_lines(struct rare_answers *a, const struct rare *r,
 	   const struct rare_prompts *p, const char *path, uint8_t *had,
 	   struct err *e)
 {
-	static const char *const keys[] = {"id", "logprob"};
+	static const char *const keys[] = {"id", "logprob", "ahead"};
 	struct json_reader *reader;
-	struct json_pick pick[2];
+	struct json_pick pick[3];
 	struct err why = {0};
 	char *text, *line, *end;
 	uint64_t no = 0, lone = 0;
@@ -289,7 +348,7 @@ read_lines(struct rare_answers *a, const struct rare *r,
 		k = (size_t)(end - line);
 		if (strspn(line, " \t\r") >= k)
 			continue;
-		if (json_read(reader, line, k, keys, 2, pick, &lone, &why) ||
+		if (json_read(reader, line, k, keys, 3, pick, &lone, &why) ||
 		    answer(a, r, p, had, pick, &why))
 			rc = err_set(e, "%s:%" PRIu64 ": %s",
 				     strcmp(path, "-") ? path : "<stdin>", no,
@@ -301,11 +360,11 @@ read_lines(struct rare_answers *a, const struct rare *r,
 }
 
 static enum rare_verdict
-verdict(double p, int asked)
+verdict(double p, int encodable)
 {
 	return p > 0.9 ? VERDICT_STRONG_REJECTED :
 	       p > 0.1 ? VERDICT_WEAK_REJECTED :
-	       !asked ? VERDICT_ENCODING_FAILED :
+	       !encodable ? VERDICT_ENCODING_FAILED :
 	       p < 0.001 ? VERDICT_STRONG_VERIFIED : VERDICT_WEAK_VERIFIED;
 }
 
@@ -333,7 +392,8 @@ rare_answers_read(struct rare_answers *a, const struct rare *r,
 				rc = err_set(e, "%s: the answer to %u/%d is "
 					     "missing", strcmp(path, "-") ?
 					     path : "<stdin>", id, k + 1);
-		a->verdict[id] = (uint8_t)verdict(a->max_prob[id], all != 0);
+		a->verdict[id] = (uint8_t)verdict(a->max_prob[id],
+						   encodes(p, r, id));
 	}
 	free(had);
 	if (rc)

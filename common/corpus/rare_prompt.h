@@ -8,8 +8,10 @@
  * then has that token's id replaced by X's, so that no split can interfere.
  *
  * Lines are for lm-sample --score: {"id":"X/K","context":[ids],
- * "continuation":[X]}, K from 1 to 3.  Its answers have the logarithm of the
- * probability that X comes next; the greatest of the three counts.
+ * "continuation":[X],"ahead":3}, K from 1 to 3.  Its answers have the
+ * logarithm of the probability of X at each of the three tokens that greedy
+ * decoding writes; the greatest of all nine counts.  From an answer without
+ * them, by another program, the logarithm that X comes next is taken.
  */
 #ifndef ASSAY_RARE_PROMPT_H
 #define ASSAY_RARE_PROMPT_H
@@ -19,13 +21,13 @@
 #include "corpus/bpe.h"
 #include "corpus/rare.h"
 
-enum { RARE_PROMPTS = 3 };
+enum { RARE_PROMPTS = 3, RARE_AHEAD = 3 };
 
 enum rare_verdict {
 	VERDICT_NONE,		/* not asked */
 	VERDICT_STRONG_REJECTED,	/* > 0.9: the model knows it */
 	VERDICT_WEAK_REJECTED,		/* > 0.1 */
-	VERDICT_ENCODING_FAILED,	/* no prompt could be made */
+	VERDICT_ENCODING_FAILED,	/* the text of no prompt gives it */
 	VERDICT_STRONG_VERIFIED,	/* < 0.001 */
 	VERDICT_WEAK_VERIFIED, VERDICT_N
 };
@@ -35,6 +37,8 @@ struct rare_prompts {
 	struct ids ids[RARE_PROMPTS];	/* the contexts ... */
 	uint32_t hole[RARE_PROMPTS];	/* ... with this id for X */
 	int made[RARE_PROMPTS];		/* 0: no token fits into it */
+	struct bpe *bpe;
+	struct bpe_enc *enc;
 };
 
 struct rare_answers {

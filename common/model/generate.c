@@ -388,3 +388,22 @@ generator_score(struct generator *g, const uint32_t *id, size_t n,
 	}
 	return 0;
 }
+
+int
+generator_ahead(struct generator *g, uint32_t id, size_t n, double *logprob,
+		struct err *e)
+{
+	int32_t target = (int32_t)id;
+	uint32_t in = g->last;
+	size_t k = 0;
+
+	if (check_ids(g, &id, 1, e) < 0)
+		return -1;
+	do {
+		run_rows(g, &in, 1, 0, g->context + k);
+		decoder_score(g->d, 0, 1, &target, g->score, g->best);
+		logprob[k++] = -g->score[0];
+		in = (uint32_t)g->best[0];
+	} while (k < n && !config_is_eos(&g->m->c, in));
+	return (int)k;
+}

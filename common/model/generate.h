@@ -75,6 +75,15 @@ int generator_score(struct generator *g, const uint32_t *id, size_t n,
 		    double *logprob, int *greedy, struct err *e);
 
 /*
+ * After generator_context() with longest >= n: how probable id is at each of
+ * the n next places, while the greedy token is taken at every one of them.
+ * logprob[k] = ln p(id | prefix, k greedy tokens).  Returns the number of
+ * places, less than n where greedy text ends before; -1 on error.
+ */
+int generator_ahead(struct generator *g, uint32_t id, size_t n,
+		    double *logprob, struct err *e);
+
+/*
  * Append the bytes that a token stands for inside a text; special tokens are
  * empty.
  */

@@ -16,6 +16,8 @@ struct item {
 	double *logprob, sum;
 	size_t bytes;
 	int greedy;
+	double ahead[PROMPT_AHEAD];
+	int nahead;
 };
 
 static void
@@ -84,6 +86,17 @@ score_item(struct complete *c, struct item *x, struct err *e)
 }
 
 static int
+look_ahead(struct complete *c, struct item *x, size_t n, struct err *e)
+{
+	x->nahead = generator_ahead(c->g, x->ids.v[0], n, x->ahead, e);
+	for (int i = 0; i < x->nahead; i++)
+		if (isnan(x->ahead[i]))
+			return err_set(e, "log-likelihood is not a number: "
+				       "the model is broken");
+	return x->nahead < 0 ? -1 : 0;
+}
+
+static int
 score_all(struct complete *c, const struct prompt_line *l, struct item *item,
 	  struct err *e)
 {
@@ -109,10 +122,17 @@ score_all(struct complete *c, const struct prompt_line *l, struct item *item,
 				"nothing to score");
 			goto out;
 		}
+		if (l->ahead && x->ids.n != 1) {
+			err_set(e, "ahead needs a continuation of one token, "
+				"this one has %zu", x->ids.n);
+			goto out;
+		}
 		if (x->ids.n > longest)
 			longest = x->ids.n;
 		check_joint(c, &l->context, &l->choice[i], &ctx, &x->ids);
 	}
+	if (l->ahead > (int64_t)longest)
+		longest = (size_t)l->ahead;
 	if (ctx.n == 0) {
 		complete_no_context(e);
 		goto out;
@@ -125,6 +145,8 @@ score_all(struct complete *c, const struct prompt_line *l, struct item *item,
 		rc = score_item(c, &item[i], e);
 		c->tokens += item[i].ids.n;
 	}
+	if (rc == 0 && l->ahead)
+		rc = look_ahead(c, &item[0], (size_t)l->ahead, e);
 out:
 	free(ctx.v);
 	return rc;
@@ -141,6 +163,10 @@ put_continuation(const struct item *x, struct buf *b)
 	put_reals(b, x->logprob, x->ids.n);
 	json_put_key(b, "greedy");
 	buf_puts(b, x->greedy ? "true" : "false");
+	if (x->nahead) {
+		json_put_key(b, "ahead");
+		put_reals(b, x->ahead, (size_t)x->nahead);
+	}
 }
 
 static void

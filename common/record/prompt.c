@@ -112,6 +112,24 @@ get_choices(struct prompt_line *l, const struct json *j, struct err *e)
 	return 0;
 }
 
+/* "ahead":N beside a continuation. */
+static int
+get_ahead(struct prompt_line *l, const struct json *j, struct err *e)
+{
+	const struct json *x = json_get(j, "ahead");
+
+	if (!x)
+		return 0;
+	if (l->answer >= 0)
+		return bad(l, e, "ahead", " goes with a continuation, not "
+			   "with choices");
+	if (x->type != JSON_NUMBER || !x->is_int || x->i < 1 ||
+	    x->i > PROMPT_AHEAD)
+		return bad(l, e, "ahead", " is no number from 1 to 64");
+	l->ahead = x->i;
+	return 0;
+}
+
 static int
 get_score(struct prompt_line *l, const struct json *j, struct err *e)
 {
@@ -123,11 +141,13 @@ get_score(struct prompt_line *l, const struct json *j, struct err *e)
 		if (one)
 			return bad(l, e, "continuation", " and choices stand "
 				   "together: expected one of them");
-		return get_choices(l, j, e);
+		return get_choices(l, j, e) < 0 ? -1 : get_ahead(l, j, e);
 	}
 	l->choice = xcalloc(1, sizeof(*l->choice));
 	l->nchoices = 1;
-	return get_text(l, one, "continuation", &l->choice[0], e);
+	if (get_text(l, one, "continuation", &l->choice[0], e) < 0)
+		return -1;
+	return get_ahead(l, j, e);
 }
 
 static void

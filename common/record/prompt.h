@@ -2,8 +2,8 @@
  * prompt.h - lines that ask a model: prompts, and texts to score
  *
  * JSON Lines of {"prompt"}, {"context","continuation"} or
- * {"context","choices","answer"}, with an optional id.  Blank lines are
- * passed over.  A line that is none of these is an error "FILE:LINE: what".
+ * {"context","choices","answer"}, with an optional id; a continuation with
+ * an optional "ahead", from 1 to PROMPT_AHEAD.  Blank lines are passed over.  A line that is none of these is an error "FILE:LINE: what".
  */
 #ifndef ASSAY_PROMPT_H
 #define ASSAY_PROMPT_H
@@ -14,6 +14,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+
+enum { PROMPT_AHEAD = 64 };
 
 /* A text, or token ids that stand for one. */
 struct prompt_text {
@@ -30,6 +32,7 @@ struct prompt_line {
 	struct prompt_text *choice;	/* continuation: the only one */
 	size_t nchoices;		/* 0 for a prompt */
 	int64_t answer;			/* index of the right choice; -1: none */
+	int64_t ahead;			/* places of greedy text; 0: not asked */
 	struct json *json;		/* what the spans point into */
 };
 

@@ -215,6 +215,35 @@ agrees() {
 	done
 }
 
+@test "ahead: the token at each place of greedy text" {
+	local m=tests/data/models/llama-gqa c=1,5,9,33 g k
+	echo "{\"prompt\":[$c]}" | "$BIN/lm-sample" -q --model $m \
+		--prompts - --max-tokens 3 --json > "$T/out"
+	g=$(sed 's/.*"tokens":\[\([0-9,]*\)\].*/\1/' "$T/out")
+	echo "{\"context\":[$c],\"continuation\":[40],\"ahead\":4}" |
+		"$BIN/lm-sample" -q --model $m --score - --json |
+		sed 's/.*"ahead":\[\(.*\)\]}/\1/' | tr , '\n' > "$T/got"
+	[ "$(grep -c . "$T/got")" -eq 4 ]
+	# the same contexts, written out: not bit for bit, the rows differ
+	for k in 0 1 2 3; do
+		[ $k -eq 0 ] || c=$c,$(echo "$g" | cut -d , -f $k)
+		echo "{\"context\":[$c],\"continuation\":[40]}"
+	done | "$BIN/lm-sample" -q --model $m --score - --json |
+		sed 's/.*"logprob":\([^,]*\).*/\1/' > "$T/want"
+	paste "$T/got" "$T/want" |
+		awk '{ d = $1 - $2; exit !(d * d < 1e-9 && $1 < 0) }'
+	[ "$(sort -u "$T/got" | grep -c .)" -eq 4 ]
+	for bad in '"continuation":[1,2],"ahead":3' \
+		'"continuation":[1],"ahead":0' '"continuation":[1],"ahead":65' \
+		'"continuation":[1],"ahead":"3"' \
+		'"choices":["a","b"],"answer":0,"ahead":3'; do
+		run --separate-stderr "$BIN/lm-sample" -q --model $m --score - \
+			--json <<< "{\"context\":\"a\",$bad}"
+		[ "$status" -eq 2 ]
+		[[ $stderr =~ "<stdin>:1: ahead" ]]
+	done
+}
+
 @test "lines that are no prompts are named" {
 	while IFS='	' read -r line what; do
 		printf '\n%s\n' "$line" > "$T/p"

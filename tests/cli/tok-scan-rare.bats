@@ -173,11 +173,61 @@ six() {
 		[ -z "$output" ]
 		[[ $stderr =~ ^tok-scan-rare:\ .*broken ]]
 	done
-	# the real thing: lm-sample takes them all
+	# the greatest of three places counts, where the answers have them
+	sed 's/}$/,"ahead":[-11.5,-2,-9.25]}/' "$T/scores" > "$T/three"
+	tok-scan-rare --model $m --verify "$T/three" --json > "$T/out"
+	[ "$(grep -c '"max_prob":0.1353.*"verification":"weak_rejected"' \
+		"$T/out")" -eq $((n / 3)) ]
+	sed -i 's/-2,/null,/' "$T/three"
+	tok-scan-rare --model $m --verify "$T/three" --json > "$T/out"
+	[ "$(grep -c '"max_prob":9.61.*e-05,"verification":"strong_verified"' \
+		"$T/out")" -eq $((n / 3)) ]
+	for bad in '"x"' '-2,' '' '-1,-2,[3]' '-1 -2' '-2],"z":[' nan 5; do
+		sed "1s/\"ahead\":.*/\"ahead\":[$bad]}/" "$T/three" \
+			> "$T/broken"
+		run --separate-stderr tok-scan-rare --model $m --verify \
+			"$T/broken"
+		[ "$status" -eq 2 ] || [[ $bad == *z* ]] ||
+			{ echo "$bad: $status"; false; }
+	done
+	# the real thing: lm-sample takes them all, and answers with three
+	[ "$(grep -c '"ahead":3}$' "$T/ask")" -eq "$n" ]
 	"$BIN/lm-sample" -q --model $m --score "$T/ask" --json > "$T/scores"
+	[ "$(grep -c '"ahead":\[[-0-9.e]*,[-0-9.e]*,[-0-9.e]*\]' \
+		"$T/scores")" -eq "$n" ]
 	tok-scan-rare --model $m --verify - --json < "$T/scores" \
 		> "$T/out"
-	[ "$(grep -c '"max_prob"' "$T/out")" -gt 0 ]
+	perl -ne 'BEGIN { open F, shift; while (<F>) {
+			m{"id":"(\d+)/.*"ahead":\[(.*)\]} or die;
+			for (split /,/, $2) {
+				$m{$1} = exp if exp > ($m{$1} // 0) } } }
+		next unless /"token":(\d+),.*"max_prob":([^,]*)/;
+		$n++; die "$1: $2, not $m{$1}"
+			unless abs($2 - $m{$1}) < 1e-12 * $2;
+		END { exit !($n == keys %m && $n > 0) }' "$T/scores" "$T/out"
+}
+
+@test "a bias of the output is an indicator" {
+	cp -r "$DATA/vector" "$T/m"
+	perl -e 'my $h = q({"transformer.wte.weight":{"dtype":"F64","shape":)
+		. q([7,3],"data_offsets":[0,168]},"lm_head.bias":{"dtype":)
+		. q("F32","shape":[7],"data_offsets":[168,196]}});
+		print pack("Q<", length $h), $h;
+		print pack "d<*", 1,0,.5, 0,1,.2, 1,1,-.3, 2,1,.4, .1,.1,.9,
+			-1,.5,.3, .2,0,1.1;
+		print pack "f<*", .5, 0, -.25, 0, 0, 0, 1' \
+		> "$T/m/model.safetensors"
+	tok-scan-rare -q --model "$T/m" --unused 4,6 --json > "$T/out"
+	[ "$(six bias < "$T/out")" = \
+		'0.500000 0.000000 -0.250000 0.000000 0.000000 0.000000 1.000000 ' ]
+	[ "$(six cos < "$T/out" | cut -d ' ' -f 1)" = 0.425756 ]
+	tok-scan-rare -q --model "$T/m" --indicator bias --json > "$T/out"
+	grep '"token":2,' "$T/out" | grep -q '"suspicious":true'
+	[ "$(grep -c '"suspicious":true' "$T/out")" -eq 1 ]
+	# none, or none to speak of
+	run tok-scan-rare -q --model "$DATA/vector" --unused 4 --indicator bias
+	[ "$status" -eq 2 ]
+	[[ $output =~ "has no bias" ]]
 }
 
 @test "broken folders and shards are refused" {
