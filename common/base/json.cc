@@ -393,22 +393,29 @@ build(struct json *j, dom::element v)
 }
 
 struct json *
+json_parse_padded(const char *p, size_t n, const char *where, struct err *e)
+{
+	struct tree *t = (struct tree *)xcalloc(1, sizeof *t);
+
+	t->reader = json_reader_new();
+	if (reader_parse(t->reader, p, n, where, e) < 0) {
+		json_free(&t->root);
+		return NULL;
+	}
+	build(&t->root, t->reader->root);
+	return &t->root;
+}
+
+struct json *
 json_parse(const char *p, size_t n, const char *where, struct err *e)
 {
 	struct buf padded = {};
-	struct tree *t;
+	struct json *root;
 
 	copy_padded(&padded, p, n);
-	t = (struct tree *)xcalloc(1, sizeof *t);
-	t->reader = json_reader_new();
-	if (reader_parse(t->reader, padded.p, n, where, e) < 0) {
-		json_free(&t->root);
-		t = NULL;
-	} else {
-		build(&t->root, t->reader->root);
-	}
+	root = json_parse_padded(padded.p, n, where, e);
 	buf_clear(&padded);
-	return t ? &t->root : NULL;
+	return root;
 }
 
 struct json *
@@ -421,7 +428,7 @@ json_load(const char *path, struct err *e)
 	if (input_slurp(path, &p, &n, e) < 0)
 		return NULL;
 	skip = n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? 3 : 0;
-	j = json_parse(p + skip, n - skip, path, e);
+	j = json_parse_padded(p + skip, n - skip, path, e);
 	free(p);
 	return j;
 }

@@ -44,6 +44,9 @@ struct json {
  */
 struct json *json_parse(const char *p, size_t n, const char *where,
 			struct err *e);
+/* The same where INPUT_PADDING bytes behind it can be read. */
+struct json *json_parse_padded(const char *p, size_t n, const char *where,
+			       struct err *e);
 struct json *json_load(const char *path, struct err *e);	/* a file */
 void json_free(struct json *root);
 

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "corpus/bpe_priv.h"
+#include "corpus/bpepool.h"
 #include "corpus/unicode.h"
 
 struct added_token {
@@ -191,6 +192,7 @@ bpe_new(const struct vocab *v, struct err *e)
 	}
 	b->raw = added_new(v, 0);
 	b->normal = added_new(v, 1);
+	b->pool = pool_new(BPE_POOL);
 	return b;
 }
 
@@ -205,6 +207,7 @@ bpe_free(struct bpe *b)
 	names_clear(&b->whole);
 	added_free(b->raw);
 	added_free(b->normal);
+	pool_free(b->pool);
 	free(b);
 }
 

@@ -3,8 +3,9 @@
  *
  * Equal to Hugging Face tokenizers for the same tokenizer.json, with
  * special-token strings in the text taken as text.  One struct bpe is
- * shared by all threads; each thread has a struct bpe_enc with its bounded
- * piece cache.
+ * shared by all threads and has the pieces that any of them met, in
+ * BPE_POOL bytes; each thread has a struct bpe_enc with a bounded cache for
+ * those that found no room there.
  */
 #ifndef ASSAY_BPE_H
 #define ASSAY_BPE_H
@@ -17,10 +18,11 @@ void bpe_free(struct bpe *b);
 
 /*
  * cache_bytes bounds the piece cache (0: BPE_CACHE); 64 KiB is the least.
+ * Only what is used of both takes memory.
  * Beside it a piece of n bytes takes about 50 n while it is merged, which
  * matters for one of many megabytes.
  */
-enum { BPE_CACHE = 40 << 20 };
+enum { BPE_POOL = 36 << 20, BPE_CACHE = 10 << 20 };
 struct bpe_enc;
 struct bpe_enc *bpe_enc_new(const struct bpe *b, size_t cache_bytes);
 void bpe_enc_free(struct bpe_enc *c);

@@ -4,6 +4,7 @@
  * bpe.c      a text to sections, sections to pieces, pieces to ids
  * bpemerge.c one piece to ids by the merges
  * bpecache.c pieces seen before
+ * bpepool.c  those that all threads have in common
  * spm.c      SentencePiece: spaces, characters, byte fallback
  */
 #ifndef ASSAY_BPE_PRIV_H
@@ -24,6 +25,7 @@ enum { ID_BITS = 21, RANK_BITS = 22 };
 #define PAIR_EMPTY UINT64_MAX
 
 struct added;
+struct pool;
 
 struct bpe {
 	const struct vocab *v;
@@ -35,8 +37,10 @@ struct bpe {
 	unsigned filter_shift;
 	uint32_t *low;		/* [256 * 256] rank of pairs of ids < 256 */
 	struct name_table whole;	/* ignore_merges: bytes to id */
-	uint32_t *result;	/* rank to result; NULL: the rank is the id */
+	uint32_t *result;	/* rank to result; NULL: rank + first */
+	uint32_t first;
 	struct added *raw, *normal;	/* added tokens before and after NFC */
+	struct pool *pool;
 	/* SentencePiece */
 	uint32_t *char_slot;	/* code point, id: open table of pairs */
 	size_t char_mask;
@@ -94,7 +98,7 @@ pair_rank(const struct bpe *b, uint32_t l, uint32_t r)
 static inline uint32_t
 rank_result(const struct bpe *b, uint32_t rank)
 {
-	return b->result ? b->result[rank] : rank;
+	return b->result ? b->result[rank] : rank + b->first;
 }
 
 static inline uint32_t *

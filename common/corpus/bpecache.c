@@ -1,20 +1,21 @@
 /*
  * bpecache.c - pieces seen before
  *
- * The table has two ways in each cache line.  A way is 32 bytes: the piece
- * itself, up to 15 bytes with its length in the last (so that a hit is one
- * comparison of 16 bytes and touches one line), and up to four ids, their
- * number in the top bits of the first.  A new piece goes into the second
+ * A piece of up to 15 bytes is looked for in the table that all threads have
+ * in common (bpepool.h).  Where that is full, a thread goes on with a table
+ * of its own.  It has two ways in each cache line, a way being 32 bytes: the
+ * piece with its length in the last of 16, so that a hit is one comparison
+ * and touches one line, and up to four ids.  A new piece goes into the second
  * way; a hit there changes places with the first: so a piece that comes
  * again pushes out one that does not, and a flood of new pieces leaves the
  * frequent ones alone.
  *
- * The ids of a piece that has more lie in an area; a second table is for
+ * The ids of a piece that has more lie in an area; another table is for
  * longer pieces, whose bytes lie there too.  When the area is full it starts
  * anew.
  *
  * Pieces are looked up in batches: keys and hashes first, with a prefetch of
- * each line, then the lookups.  What is in the cache never changes the ids.
+ * each line, then the lookups.  What is kept where never changes the ids.
  */
 #include <stdlib.h>
 #define XXH_INLINE_ALL
@@ -22,23 +23,19 @@
 
 #include "base/mem.h"
 #include "corpus/bpe_priv.h"
+#include "corpus/bpepool.h"
 
 enum {
-	SHORT = 15,		/* bytes of a piece in the first table */
-	INLINE = 4,		/* its ids */
-	COUNT_SHIFT = 29,	/* above it: ids less one, or ... */
-	MORE = 7,		/* ... number, place in the area, its age */
+	SHORT = 15,		/* bytes of a piece in a key */
 	BATCH = 256,
-	LONGEST = 1024	/* bytes of a piece in the second */
+	LONGEST = 1024		/* bytes of a piece that is kept */
 };
 
-struct key {
-	uint64_t lo, hi;
-};
+#define ID_MASK ((UINT32_C(1) << IDS_SHIFT) - 1)
 
 struct way {
 	struct key key;		/* hi 0: empty, since the length is in it */
-	uint32_t id[INLINE];
+	uint32_t id[IDS_INLINE];	/* of more, the third: the area's age */
 };
 
 struct line {
@@ -185,32 +182,15 @@ encode_long(struct bpe_enc *c, const char *p, size_t n, struct ids *out)
 	memcpy(k->area + at + nids, p, n);
 }
 
-/* A short piece that is not in its line. */
-static __attribute__((noinline)) void
-encode_new(struct bpe_enc *c, struct way *w, struct key key, const char *p,
-	   size_t n, struct ids *out)
+/* Up to IDS_INLINE ids; there is room for as many. */
+static inline void
+put_inline(struct ids *out, const uint32_t id[IDS_INLINE])
 {
-	struct cache *k = c->cache;
-	size_t start = out->n, nids, at;
+	uint32_t *o = out->v + out->n;
 
-	piece_encode(c, p, n, out);
-	nids = out->n - start;
-	if (nids == 0)
-		return;
-	if (nids <= INLINE) {
-		w->key = key;
-		memcpy(w->id, out->v + start, nids * sizeof(*w->id));
-		w->id[0] |= (uint32_t)(nids - 1) << COUNT_SHIFT;
-		return;
-	}
-	at = area_take(k, nids);
-	if (!at)
-		return;
-	w->key = key;
-	w->id[0] = (uint32_t)MORE << COUNT_SHIFT | (uint32_t)nids;
-	w->id[1] = (uint32_t)at;
-	w->id[2] = k->age;
-	memcpy(k->area + at, out->v + start, nids * sizeof(*out->v));
+	memcpy(o, id, IDS_INLINE * sizeof(*id));
+	o[0] = id[0] & ID_MASK;
+	out->n += (id[0] >> IDS_SHIFT) + 1;
 }
 
 static inline int
@@ -220,32 +200,104 @@ same(struct key a, struct key b)
 }
 
 /* The ids of a way; 0: they are gone from the area. */
-static inline int
-emit(const struct cache *k, const struct way *w, struct ids *out)
+static int
+way_put(const struct cache *k, const struct way *w, struct ids *out)
 {
-	uint32_t *o = out->v + out->n, first = w->id[0];
-
-	if (first >> COUNT_SHIFT == MORE) {
-		if (w->id[2] != k->age)
-			return 0;
-		put_ids(out, k->area + w->id[1],
-			first & ((UINT32_C(1) << COUNT_SHIFT) - 1));
-		return 1;
-	}
-	memcpy(o, w->id, sizeof(w->id));
-	o[0] = first & ((UINT32_C(1) << COUNT_SHIFT) - 1);
-	out->n += (first >> COUNT_SHIFT) + 1;
+	if (w->id[0] >> IDS_SHIFT != IDS_MORE)
+		put_inline(out, w->id);
+	else if (w->id[2] == k->age)
+		put_ids(out, k->area + w->id[1], w->id[0] & ID_MASK);
+	else
+		return 0;
 	return 1;
+}
+
+/* Into a way, where there is room for its ids. */
+static void
+way_set(struct cache *k, struct way *w, struct key key, const uint32_t *id,
+	size_t n)
+{
+	size_t at;
+
+	if (n == 0)
+		return;
+	if (n <= IDS_INLINE) {
+		w->key = key;
+		memcpy(w->id, id, n * sizeof(*id));
+		w->id[0] |= (uint32_t)(n - 1) << IDS_SHIFT;
+		return;
+	}
+	at = area_take(k, n);
+	if (!at)
+		return;
+	w->key = key;
+	w->id[0] = (uint32_t)IDS_MORE << IDS_SHIFT | (uint32_t)n;
+	w->id[1] = (uint32_t)at;
+	w->id[2] = k->age;
+	memcpy(k->area + at, id, n * sizeof(*id));
+}
+
+/* A short piece by the thread's own table or by merging. */
+static void
+encode_own(struct bpe_enc *c, struct key key, const char *p, size_t n,
+	   struct ids *out)
+{
+	struct cache *k = c->cache;
+	struct line *l = &k->line[hash_key(key) & (k->nlines - 1)];
+	struct way *w = &l->way[0], swap;
+	size_t start = out->n;
+
+	if (same(w->key, key)) {
+		if (way_put(k, w, out))
+			return;
+	} else if (same(l->way[1].key, key) && way_put(k, &l->way[1], out)) {
+		swap = l->way[1];
+		l->way[1] = l->way[0];
+		l->way[0] = swap;
+		return;
+	} else if (w->key.hi) {
+		w = &l->way[1];
+	}
+	piece_encode(c, p, n, out);
+	way_set(k, w, key, out->v + start, out->n - start);
+}
+
+static inline __attribute__((always_inline)) void
+place_put(const struct pool *q, const struct place *x, struct ids *out)
+{
+	if (x->id[0] >> IDS_SHIFT != IDS_MORE)
+		put_inline(out, x->id);
+	else
+		put_ids(out, q->area + x->id[1], x->id[0] & ID_MASK);
+}
+
+/* A short piece that is not in its line of the pool. */
+static __attribute__((noinline)) void
+encode_new(struct bpe_enc *c, struct place *x, struct key key, const char *p,
+	   size_t n, struct ids *out)
+{
+	size_t start = out->n;
+
+	if (place_is(x, key)) {
+		place_put(c->b->pool, x, out);
+		return;
+	}
+	if (pool_full(c->b->pool, x)) {
+		encode_own(c, key, p, n, out);
+		return;
+	}
+	piece_encode(c, p, n, out);
+	pool_add(c->b->pool, x, key, out->v + start, out->n - start);
 }
 
 /* Keys and lines of a batch; a piece too long has key.hi 0. */
 struct batch {
 	struct key key[BATCH];
-	struct line *line[BATCH];
+	struct place *place[BATCH];
 };
 
 static void
-prepare(const struct cache *c, struct batch *b, const char *text, size_t n,
+prepare(const struct pool *q, struct batch *b, const char *text, size_t n,
 	size_t start, const uint32_t *ends, size_t k)
 {
 	for (size_t i = 0; i < k; i++) {
@@ -254,9 +306,8 @@ prepare(const struct cache *c, struct batch *b, const char *text, size_t n,
 		if (len <= SHORT) {
 			b->key[i] = make_key(text + start, len,
 					     n - start >= 16);
-			b->line[i] = &c->line[hash_key(b->key[i]) &
-					      (c->nlines - 1)];
-			__builtin_prefetch(b->line[i]);
+			b->place[i] = &q->place[hash_key(b->key[i]) & q->mask];
+			__builtin_prefetch(b->place[i]);
 		} else {
 			b->key[i].hi = 0;
 		}
@@ -264,40 +315,24 @@ prepare(const struct cache *c, struct batch *b, const char *text, size_t n,
 	}
 }
 
-/* A piece that is not in the first way of its line. */
-static __attribute__((noinline)) void
-second(struct bpe_enc *c, struct line *l, struct key key, const char *p,
-       size_t n, struct ids *out)
-{
-	struct way w = l->way[1];
-
-	if (same(l->way[0].key, key)) {		/* its ids are gone */
-		encode_new(c, &l->way[0], key, p, n, out);
-	} else if (same(w.key, key) && emit(c->cache, &w, out)) {
-		l->way[1] = l->way[0];
-		l->way[0] = w;
-	} else {
-		encode_new(c, &l->way[l->way[0].key.hi != 0], key, p, n, out);
-	}
-}
-
 void
 cache_encode(struct bpe_enc *c, const char *text, size_t n, size_t start,
 	     const uint32_t *ends, size_t k, struct ids *out)
 {
+	struct pool *q = c->b->pool;
 	struct batch b;
 
-	prepare(c->cache, &b, text, n, start, ends, k);
-	ids_reserve(out, ends[k - 1] - start + INLINE);
-	for (size_t i = 0; i < k; i++) {
-		struct line *l = b.line[i];
+	prepare(q, &b, text, n, start, ends, k);
+	ids_reserve(out, ends[k - 1] - start + IDS_INLINE);
+	for (size_t i = 0; i < k; start = ends[i++]) {
+		struct place *x = b.place[i];
 
 		if (b.key[i].hi == 0)
 			encode_long(c, text + start, ends[i] - start, out);
-		else if (!same(l->way[0].key, b.key[i]) ||
-			 !emit(c->cache, &l->way[0], out))
-			second(c, l, b.key[i], text + start, ends[i] - start,
-			       out);
-		start = ends[i];
+		else if (place_is(x += place_like(x + 1, b.key[i]), b.key[i]))
+			place_put(q, x, out);
+		else
+			encode_new(c, b.place[i], b.key[i], text + start,
+				   ends[i] - start, out);
 	}
 }

@@ -34,6 +34,23 @@ pair_add(struct bpe *b, const uint32_t m[3], uint32_t rank)
 		b->low[m[0] << 8 | m[1]] = rank;
 }
 
+/* A table only where the results are not one behind another. */
+static void
+set_results(struct bpe *b)
+{
+	const struct vocab *v = b->v;
+	size_t i;
+
+	b->first = v->nmerges ? v->merge[0][2] : 0;
+	for (i = 0; i < v->nmerges && v->merge[i][2] == b->first + i; i++)
+		;
+	if (i == v->nmerges)
+		return;
+	b->result = xreallocarray(NULL, v->nmerges, sizeof(*b->result));
+	for (i = 0; i < v->nmerges; i++)
+		b->result[i] = v->merge[i][2];
+}
+
 int
 merge_init(struct bpe *b, struct err *e)
 {
@@ -60,12 +77,8 @@ merge_init(struct bpe *b, struct err *e)
 	for (size_t i = 0; i < v->nmerges; i++)
 		pair_add(b, v->merge[i], v->rank_by_id ? v->merge[i][2] :
 			 (uint32_t)i);
-	if (!v->rank_by_id) {
-		b->result = xreallocarray(NULL, v->nmerges + 1,
-					  sizeof(*b->result));
-		for (size_t i = 0; i < v->nmerges; i++)
-			b->result[i] = v->merge[i][2];
-	}
+	if (!v->rank_by_id)
+		set_results(b);
 	return 0;
 }
 

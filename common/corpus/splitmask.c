@@ -569,7 +569,8 @@ scan_masks(enum scan kind, struct scan_work *w, const char *text, size_t n,
 		}
 		b = w->bound[w->at];
 		base = (uint32_t)(w->base + 64 * w->at);
-		if (k + (size_t)__builtin_popcountll(b) > max) {
+		if (k + 64 > max &&	/* counting is a call */
+		    k + (size_t)__builtin_popcountll(b) > max) {
 			while (k < max) {
 				ends[k++] = base +
 					(uint32_t)__builtin_ctzll(b);

@@ -76,7 +76,7 @@ struct doc_reader *doc_reader_open(const char *const *paths, size_t n,
 void doc_reader_close(struct doc_reader *r);
 struct input *doc_reader_input(struct doc_reader *r);	/* for progress */
 
-/* Next block of about `want` bytes (0: 256 KiB), not parsed.  NULL: end or e. */
+/* Next block of about `want` bytes (0: 512 KiB), not parsed.  NULL: end or e. */
 struct doc_batch *doc_read(struct doc_reader *r, size_t want, struct err *e);
 
 struct doc_parser *doc_parser_new(const struct doc_opts *o);

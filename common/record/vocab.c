@@ -310,10 +310,11 @@ vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 
 static struct vocab *
 parse(const char *p, size_t n, const char *where, const char *split,
-      int from_file, struct err *e)
+      int from_file, int *json, struct err *e)
 {
 	size_t i = 0;
 
+	*json = 0;
 	while (i < n && p[i] && strchr(" \t\r\n", p[i]))
 		i++;
 	if (i == n) {
@@ -327,6 +328,7 @@ parse(const char *p, size_t n, const char *where, const char *split,
 			"leave the split '%s' out", where, split);
 		return NULL;
 	}
+	*json = 1;
 	return vocab_from_json(p, n, where, from_file, e);
 }
 
@@ -334,20 +336,32 @@ struct vocab *
 vocab_parse(const char *p, size_t n, const char *where, const char *split,
 	    struct err *e)
 {
-	return parse(p, n, where, split, 0, e);
+	int json;
+	struct vocab *v = parse(p, n, where, split, 0, &json, e);
+	struct vocab_priv *a = v ? v->priv : NULL;
+
+	if (a && json)
+		buf_put(&a->source, p, n);
+	return v;
 }
 
 struct vocab *
 vocab_load(const char *path, const char *split, struct err *e)
 {
+	struct vocab_priv *a;
 	struct vocab *v;
+	int json;
 	size_t n;
 	char *p;
 
 	if (input_slurp(path, &p, &n, e) < 0)
 		return NULL;
-	v = parse(p, n, path, split, 1, e);
-	free(p);
+	v = parse(p, n, path, split, 1, &json, e);
+	a = v ? v->priv : NULL;
+	if (a && json)
+		a->source = (struct buf){p, n, n};
+	else
+		free(p);
 	return v;
 }
 

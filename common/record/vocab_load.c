@@ -201,10 +201,11 @@ is_added(const struct vocab *v, uint32_t id)
 static struct span
 byte_level_bytes(struct vocab *v, struct span name)
 {
-	struct buf b = {0};
-	struct span s;
+	struct span s = vocab_keep(v, name.p, name.n);
+	char *to = (char *)s.p;		/* of no more bytes than the name */
 	size_t i = 0;
 
+	s.n = 0;
 	while (i < name.n) {
 		unsigned char c = (unsigned char)name.p[i];
 		uint32_t cp = c;
@@ -215,15 +216,12 @@ byte_level_bytes(struct vocab *v, struct span name)
 		else if (c >= 0x80)
 			cp = 0xffff;
 		byte = cp == 0xffff ? -1 : vocab_char_byte(cp);
-		if (byte < 0) {
-			buf_clear(&b);
+		if (byte < 0)
 			return name;
-		}
-		buf_putc(&b, (char)byte);
+		to[s.n++] = (char)byte;
 		i++;
 	}
-	s = vocab_keep(v, b.p, b.n);
-	buf_clear(&b);
+	to[s.n] = 0;
 	return s;
 }
 
@@ -403,8 +401,8 @@ vocab_from_json(const char *p, size_t n, const char *path, int from_file,
 		struct err *e)
 {
 	struct load l = {.path = path, .e = e, .from_file = from_file};
-	struct json *root = json_parse(p, n, path, e);
-	struct vocab_priv *a;
+	struct json *root = from_file ? json_parse_padded(p, n, path, e) :
+		json_parse(p, n, path, e);
 	int rc;
 
 	if (!root)
@@ -419,8 +417,6 @@ vocab_from_json(const char *p, size_t n, const char *path, int from_file,
 		vocab_free(l.v);
 		return NULL;
 	}
-	a = l.v->priv;
-	buf_put(&a->source, p, n);
 	vocab_finish(l.v);
 	return l.v;
 }

@@ -31,7 +31,8 @@ void vocab_finish(struct vocab *v);
 uint32_t vocab_byte_char(unsigned byte);
 int vocab_char_byte(uint32_t c);
 
-/* from_file: tokenizer_config.json beside path is read too. */
+/* from_file: tokenizer_config.json beside path is read too, and padding is
+ * readable behind p, as input_slurp() leaves it. */
 struct vocab *vocab_from_json(const char *p, size_t n, const char *path,
 			      int from_file, struct err *e);
 struct vocab *vocab_from_tiktoken(const char *p, size_t n, const char *path,

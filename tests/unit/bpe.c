@@ -2,10 +2,13 @@
  * merge on random ones, and the properties of a vocabulary of ours. */
 #include "tests/unit/test.h"
 
+#include <pthread.h>
+
 #include "base/input.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "corpus/bpe.h"
+#include "corpus/bpe_priv.h"
+#include "corpus/bpepool.h"
 
 struct tok {
 	struct vocab *v;
@@ -278,44 +281,126 @@ random_text(char *p, size_t want)
 	return n;
 }
 
-/* The cache changes nothing: one that holds next to nothing, one that is
- * filled by other texts first, and none at all (each text by a new one). */
+/* Another pool, of next to nothing: what follows is up to the cache. */
+static void
+pool_set(struct tok *t, size_t bytes)
+{
+	pool_free(t->b->pool);
+	t->b->pool = pool_new(bytes);
+}
+
+static void
+same_ids(const struct ids *a, const struct ids *b)
+{
+	assert_int_equal(a->n, b->n);
+	if (a->n)
+		assert_memory_equal(a->v, b->v, a->n * sizeof(*a->v));
+}
+
+static const char *const cached[] = {"gpt2_tokenizer.json",
+	"gptneox_tokenizer.json", "mistral7b_tokenizer.json",
+	"cl100k_base.tiktoken"};
+
+/* What is kept changes nothing: pool and cache that hold next to nothing,
+ * a pool filled by other texts first, a cache so filled behind a small pool,
+ * and nothing at all (each text by a new cache). */
 static void
 test_cache(void **state)
 {
-	static const char *const name[] = {"gpt2_tokenizer.json",
-		"gptneox_tokenizer.json", "mistral7b_tokenizer.json",
-		"cl100k_base.tiktoken"};
 	char *text = xmalloc(70000);
 
 	(void)state;
-	for (size_t k = 0; k < TEST_COUNT(name); k++) {
-		struct tok small, large;
+	for (size_t k = 0; k < TEST_COUNT(cached); k++) {
+		struct tok none, small, pool, cache;
 
-		tok_open(&small, name[k], 1);
-		tok_open(&large, name[k], 0);
+		tok_open(&none, cached[k], 1);
+		pool_set(&none, 0);
+		tok_open(&small, cached[k], 1);
+		pool_set(&small, 4096);
+		tok_open(&pool, cached[k], 1);
+		tok_open(&cache, cached[k], 0);
+		pool_set(&cache, 0);
 		for (int i = 0; i < 60; i++) {
 			size_t n = random_text(text, i % 10 ? roll(500) :
 					       60000);
-			struct bpe_enc *fresh = bpe_enc_new(large.b, 1);
-			struct ids o = {0};
 
-			encode(&small, text, n);
-			encode(&large, text, n);
-			bpe_encode(fresh, (struct span){text, n}, &o);
-			assert_int_equal(small.ids.n, o.n);
-			assert_int_equal(large.ids.n, o.n);
-			if (o.n) {
-				assert_memory_equal(small.ids.v, o.v, 4 * o.n);
-				assert_memory_equal(large.ids.v, o.v, 4 * o.n);
-			}
-			bpe_enc_free(fresh);
-			free(o.v);
+			bpe_enc_free(none.c);
+			none.c = bpe_enc_new(none.b, 1);
+			pool_set(&none, 0);
+			encode(&none, text, n);
+			same_ids(encode(&small, text, n), &none.ids);
+			same_ids(encode(&pool, text, n), &none.ids);
+			same_ids(encode(&cache, text, n), &none.ids);
 		}
+		tok_close(&none);
 		tok_close(&small);
-		tok_close(&large);
+		tok_close(&pool);
+		tok_close(&cache);
 	}
 	free(text);
+}
+
+enum { TEXTS = 200, THREADS = 4 };
+
+struct crowd {
+	struct tok *t;
+	char *text[TEXTS];
+	size_t n[TEXTS];
+	struct ids want[TEXTS];
+	_Atomic int wrong;
+};
+
+/* All texts, by an encoder of its own and a pool that others fill too. */
+static void *
+crowd_run(void *arg)
+{
+	struct crowd *c = arg;
+	struct bpe_enc *enc = bpe_enc_new(c->t->b, 0);
+	struct ids o = {0};
+
+	for (size_t i = 0; i < TEXTS; i++) {
+		o.n = 0;
+		bpe_encode(enc, (struct span){c->text[i], c->n[i]}, &o);
+		if (o.n != c->want[i].n ||
+		    memcmp(o.v, c->want[i].v, o.n * sizeof(*o.v)) != 0)
+			c->wrong++;
+	}
+	free(o.v);
+	bpe_enc_free(enc);
+	return NULL;
+}
+
+/* Threads that fill one pool at once get the ids of one alone. */
+static void
+test_threads(void **state)
+{
+	static const size_t pool[] = {0, 8192, 1 << 20};
+	struct crowd c = {0};
+	pthread_t thread[THREADS];
+	struct tok t;
+
+	(void)state;
+	c.t = &t;
+	tok_open(&t, "gpt2_tokenizer.json", 1);
+	pool_set(&t, 0);
+	for (size_t i = 0; i < TEXTS; i++) {
+		c.text[i] = xmalloc(4096);
+		c.n[i] = random_text(c.text[i], 1 + roll(4000));
+		bpe_encode(t.c, (struct span){c.text[i], c.n[i]}, &c.want[i]);
+	}
+	for (size_t k = 0; k < TEST_COUNT(pool); k++) {
+		pool_set(&t, pool[k]);
+		for (int i = 0; i < THREADS; i++)
+			pthread_create(&thread[i], NULL, crowd_run, &c);
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(thread[i], NULL);
+		assert_int_equal(c.wrong, 0);
+	}
+	for (size_t i = 0; i < TEXTS; i++) {
+		free(c.text[i]);
+		free(c.want[i].v);
+	}
+	tok_close(&t);
 }
 
 /* decode(encode(x)) == x, U+2581 in a SentencePiece text apart. */
@@ -384,7 +469,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_expected), cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_naive), cmocka_unit_test(test_tokens),
-		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_cache), cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_long_piece),
 	};
