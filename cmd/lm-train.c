@@ -161,13 +161,13 @@ main(int argc, char **argv)
 	struct options o;
 	struct arg table[OPTIONS_MAX];
 	struct args a = {"lm-train", "[options] --data PATH -o RUN | "
-		"--resume RUN", "train a Llama language model", table, 0};
+		"--resume RUN", "train a Llama language model", table, 0, NULL};
 	struct err e = {0};
 	struct kernels *k;
 	int first, sig;
 
+	interrupt_early();	/* first: spin_bound() may start it all again */
 	spin_bound(argv);
-	interrupt_early();
 	options_init(&o);
 	a.n = options_table(&o, table);
 	first = args_parse(&a, argc, argv);

@@ -101,11 +101,13 @@ static int
 find_checkpoint(struct job *j, struct err *e)
 {
 	int64_t n = ckpt_count(j->run, e);
+	struct err why = {0};
 
 	if (n <= 0)
 		return (int)n;
-	j->from = ckpt_newest(j->run, passed_over, NULL, e);
-	return j->from ? 0 : -1;
+	j->from = ckpt_newest(j->run, passed_over, NULL, &why);
+	return j->from ? 0 : err_set(e, "%s (--init-from a checkpoint starts"
+				     " anew from its weights alone)", why.msg);
 }
 
 /* What a killed run left; it must not keep this one from going on. */

@@ -180,6 +180,7 @@ static int
 restore(struct job *j, struct err *e)
 {
 	struct data_id was;
+	struct err why = {0};
 
 	if (state_load(j->from, &j->at, &was, &j->history, e) < 0 ||
 	    same_data(j, &was, e) < 0)
@@ -188,7 +189,10 @@ restore(struct job *j, struct err *e)
 		return err_set(e, "%s/train_state.json: step is %" PRIu64,
 			       j->from, j->at.step);
 	j->saved = (int64_t)j->at.step;
-	return state_load_tensors(j->from, j->m, &j->opt, e);
+	if (state_load_tensors(j->from, j->m, &j->opt, &why) == 0)
+		return 0;
+	return err_set(e, "%s (--init-from %s starts anew from its weights"
+		       " alone)", why.msg, j->from);
 }
 
 int

@@ -396,6 +396,114 @@ value() {
 	"$b" --resume "$T/q" --init-from ./qwen3 --steps 2 --peak-tflops 1
 }
 
+@test "the data position counts batches, however they are cut" {
+	train -o "$T/whole" --steps 8 --accum 4
+	train -o "$T/r" --steps 8 --accum 4 --stop-after 5
+	[ "$(value next_sample "$T/r/latest/train_state.json")" = 20 ]
+	resume "$T/r"
+	same_run "$T/whole" "$T/r"
+	[ "$(value tokens "$T/r/latest/train_state.json")" = $((8 * 4 * 32)) ]
+	# tokens and the rate are those of steps, not of their parts
+	for d in whole r; do
+		perl -ne 'next unless /"step":(\d+),"tokens":(\d+)/;
+			die $_ if $2 != 128 * ($1 + 1)' "$T/$d/train.jsonl"
+	done
+}
+
+@test "after a resume each epoch still visits every window once" {
+	n=$("$BIN/decode-batch" --run "$W/base" --window 0:99999 --json | wc -l)
+	steps=$((2 * n / 4))
+	train -o "$T/r" --steps $steps --stop-after $((n * 9 / 40))
+	resume "$T/r" -q
+	for s in $(seq 0 $((steps - 1))); do
+		"$BIN/decode-batch" --run "$T/r" --step "$s" --json
+	done | grep -oE '^\{"window":[0-9]+' > "$T/seen"
+	[ $n -gt 50 ]
+	[ "$(head -n $n "$T/seen" | sort -u | wc -l)" = $n ]
+	[ "$(tail -n +$((n + 1)) "$T/seen" | sort -u | wc -l)" = $((steps * 4 - n)) ]
+}
+
+@test "rates after a resume are those of this start; mfu has its yardstick" {
+	cp -r "$W/base" "$T/r"
+	resume "$T/r" --steps 10
+	perl -ne '
+		next unless /"step":(\d+),.*"tokens_per_s":([\d.e+]+),"mfu":([\d.e+-]+),"step_s":([\d.e-]+)/;
+		my ($step, $rate, $mfu, $s) = ($1, $2, $3, $4);
+		# 6 a weight that multiplies, 6 L H D T for attention; peak 10^12
+		my $want = (6 * (300 * 32 + 2 * (32 * 96 + 3 * 32 * 48)) +
+			6 * 2 * 4 * 8 * 32) * $rate / 1e12;
+		die "mfu $mfu, not $want" if abs($mfu / $want - 1) > 1e-6;
+		$n++;
+		next unless $step == 0 || $step == 8;
+		die "step $step: $rate" if abs($rate * $s / 128 - 1) > 1e-3;
+		END { die "$n lines" if $n != 10 }' "$T/r/train.jsonl"
+	"$BIN/lm-train" --config "$W/base/config.json" --steps 1 --device ref \
+		--peak-tflops 0 -o "$T/u"
+	grep -q '"mfu":null' "$T/u/train.jsonl"
+}
+
+@test "updates too small for bf16 are not lost" {
+	train -o "$T/r" --steps 3 --lr 1e-7 --warmup-steps 0 \
+		--weight-decay 0 --min-lr 1e-7
+	train -o "$T/z" --steps 0
+	# Adam moves each weight by about lr a step: of the 32-bit masters, which
+	# come first in their file, few stay; of the rounded weights most do
+	stay() {	# FILE WIDTH PARTS: share that is equal in both
+		perl -e '
+			my ($file, $w, $parts, @dir) = @ARGV;
+			my @f = map { local $/; open my $h, "<:raw", "$_/$file" or die;
+				my $b = <$h>; substr $b, 8 + unpack "Q<", $b } @dir;
+			my ($same, $n) = (0, length($f[0]) / $parts);
+			for (my $i = 0; $i < $n; $i += $w) {
+				$same++ if substr($f[0], $i, $w) eq substr($f[1], $i, $w);
+			}
+			printf "%d\n", 100 * $same * $w / $n' "$@" \
+			"$T/z/latest" "$T/r/latest"
+	}
+	[ "$(stay model.safetensors 2 1)" -gt 90 ]
+	[ "$(stay optimizer.safetensors 4 3)" -lt 10 ]
+}
+
+@test "a lost optimizer: the file is named, the weights alone are offered" {
+	cp -r "$W/base" "$T/r"
+	rm "$T"/r/step-*/optimizer.safetensors
+	refused resume "$T/r"
+	[[ $stderr == *"step-00000008/optimizer.safetensors: cannot open"* ]]
+	[[ $stderr == *"no valid checkpoint among 2 (--init-from a checkpoint starts anew from its weights alone)"* ]]
+	# a manifest that does not ask for it does not help
+	for m in "$T"/r/step-*/manifest.json; do
+		perl -0pi -e 's/,\s*"optimizer.safetensors":\{[^}]*\}//' "$m"
+	done
+	refused resume "$T/r"
+	[[ $stderr == *"step-00000008/optimizer.safetensors"*"(--init-from $T/r/step-00000008 starts"* ]]
+	"$BIN/lm-train" --init-from "$T/r/latest" --data "$W/train" --steps 1 \
+		--batch-size 4 --peak-tflops 1 -o "$T/new"
+}
+
+@test "the padding of the vocabulary has no probability" {
+	head -c 80 /dev/zero > "$T/zero.bin"
+	"$BIN/lm-train" --preset 1M --layers 1 --data "$T/zero.bin" --vocab-size 2 \
+		--shard-format nanogpt --seq-len 16 --batch-size 2 --steps 2 \
+		--dtype fp32 --peak-tflops 1 -o "$T/r"
+	for i in 0 1; do
+		echo '{"context":[1],"continuation":['$i']}'
+	done | "$BIN/lm-sample" --model "$T/r/latest" --score - --json -q |
+		perl -ne '/"logprob":([-\d.e]+)/; $p += exp $1;
+			END { die $p if abs($p - 1) > 1e-5 }'
+	echo '{"prompt":[1]}' | "$BIN/lm-sample" --model "$T/r/latest" --json \
+		--temperature 100 --max-tokens 300 > "$T/out"
+	grep -qE '"tokens":\[[01](,[01])*\]' "$T/out"
+}
+
+@test "16-bit ids and a larger vocabulary are refused" {
+	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --shard-format llmc \
+		-o "$T/d" "$W/d.jsonl"
+	refused "$BIN/lm-train" --preset 1M --layers 1 --data "$T/d" \
+		--vocab-size 70000 --seq-len 16 --batch-size 1 \
+		--steps 1 --peak-tflops 1 -o "$T/r"
+	[[ $stderr == *"$T/d/00000.bin: ids of 2 bytes cannot hold a vocabulary of 70000"* ]]
+}
+
 @test "a resume on another number of threads gives the same bits" {
 	train -o "$T/r" --steps 8 --save-every 4 --stop-after 3 -j 1
 	resume "$T/r" -j 7 --stop-after 2
