@@ -16,7 +16,6 @@
 #include "base/pipeline.h"
 #include "base/progress.h"
 #include "corpus/ngram_cut.h"
-#include "record/again.h"
 
 /* A document of a block that has hits; its text is a copy. */
 struct hit_doc {
@@ -38,7 +37,6 @@ struct run {
 	struct doc_parser **parser;	/* one a worker */
 	struct ngram_match **match;
 	struct filter *f;
-	struct again *again;		/* two passes, else NULL */
 	struct ngram_spool *spool;
 	int pass;			/* 0: the only one, 1, 2 */
 	uint64_t doc;			/* number of the next one */
@@ -59,10 +57,6 @@ run_read(void *ctx, struct err *e)
 
 	if (!b)
 		return NULL;
-	if (x->pass == 1 && again_put(x->again, b, e)) {
-		doc_batch_free(b);
-		return NULL;
-	}
 	progress_set(input_done(doc_reader_input(x->reader)));
 	return b;
 }
@@ -117,12 +111,8 @@ run_work(void *ctx, void *item, int worker, struct err *e)
 	struct doc_batch *b = item;
 	struct work w = {x->match[worker], NULL};
 
-	if (x->pass == 2) {
-		if (doc_parse(x->parser[worker], b, e))
-			return -1;
-		again_name(x->again, b);
-		return 0;
-	}
+	if (x->pass == 2)
+		return doc_parse(x->parser[worker], b, e);
 	b->user = w.k = block_new(x);
 	return doc_parse_each(x->parser[worker], b, match_doc, &w, e);
 }
@@ -312,8 +302,7 @@ run_write(void *ctx, void *item, struct err *e)
 /* --- the passes --- */
 
 static int
-one_pass(struct run *x, const char *const *files, size_t n,
-	 const struct doc_opts *o, const char *what, struct err *e)
+one_pass(struct run *x, const char *what, struct err *e)
 {
 	const struct pipeline pipe = {
 		x, run_read, run_work, run_write, run_drop
@@ -322,11 +311,9 @@ one_pass(struct run *x, const char *const *files, size_t n,
 	int rc;
 
 	x->doc = 0;
-	x->reader = doc_reader_open(files, n, o);
 	progress_start(what, "B", input_total(doc_reader_input(x->reader)));
 	rc = pipeline_run(&pipe, x->r->threads, e);
 	progress_stop();
-	doc_reader_close(x->reader);
 	while ((k = x->free)) {
 		x->free = k->next;
 		free(k->v);
@@ -338,25 +325,21 @@ one_pass(struct run *x, const char *const *files, size_t n,
 }
 
 static int
-two_passes(struct run *x, const char *const *files, size_t n,
-	   const struct doc_opts *o, struct err *e)
+two_passes(struct run *x, struct err *e)
 {
-	const char *const *again;
+	struct input *in = doc_reader_input(x->reader);
 	int rc;
 
-	x->again = again_new(files, n, e);
-	if (!x->again)
-		return -1;
+	input_keep(in);
 	x->spool = ngram_spool_new();
 	x->pass = 1;
-	rc = one_pass(x, files, n, o, "matching", e);
+	rc = one_pass(x, "matching", e);
 	x->pass = 2;
 	if (!rc)
-		rc = again_paths(x->again, &again, &n, e);
+		rc = input_rewind(in, e);
 	if (!rc)
-		rc = one_pass(x, again, n, o, "writing", e);
+		rc = one_pass(x, "writing", e);
 	ngram_spool_free(x->spool);
-	again_free(x->again);
 	return rc;
 }
 
@@ -374,8 +357,9 @@ ngram_run_docs(struct ngram_run *r, const char *const *files, size_t n,
 		x.parser[i] = doc_parser_new(opts);
 		x.match[i] = ngram_match_new(r->nb);
 	}
-	rc = r->nb->max_df ? two_passes(&x, files, n, opts, e)
-			   : one_pass(&x, files, n, opts, "matching", e);
+	x.reader = doc_reader_open(files, n, opts);
+	rc = r->nb->max_df ? two_passes(&x, e) : one_pass(&x, "matching", e);
+	doc_reader_close(x.reader);
 	for (i = 0; i < r->threads; i++) {
 		doc_parser_free(x.parser[i]);
 		ngram_match_free(x.match[i]);

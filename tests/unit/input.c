@@ -4,6 +4,9 @@
  * The first table goes over tests/data/nasty: the sizes are those the stock
  * zstd and gzip give (tests/data/README.md).  The other streams are made here.
  */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -11,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/input.h"
+#include "base/keep.h"
 
 static struct chunk chunk;
 
@@ -258,6 +262,157 @@ slurp(void **state)
 	assert_int_equal(input_slurp("/no/such", &p, &n, &e), -1);
 }
 
+/* --- the same once more --- */
+
+/* All of path's bytes go into a FIFO. */
+struct feed {
+	const char *from, *to;
+};
+
+static void *
+feed(void *arg)
+{
+	const struct feed *f = arg;
+	size_t n;
+	char *p = test_read(f->from, &n);
+
+	test_write(f->to, p, n);
+	free(p);
+	return NULL;
+}
+
+/* Every chunk with its file, line and place. */
+static void
+read_on(struct input *in, struct buf *out, struct err *e)
+{
+	while (input_chunk(in, &chunk, 20000, e) > 0) {
+		buf_printf(out, "%s:%llu:%llu: ", chunk.name,
+			   (unsigned long long)chunk.line,
+			   (unsigned long long)chunk.offset);
+		buf_put(out, chunk.p, chunk.n);
+	}
+}
+
+/* A file, a pipe and a pipe that is compressed, three times over. */
+static void
+rewound(void **state)
+{
+	static const char plain[] = "tests/data/nasty/boundaries.jsonl.zst";
+	static const char docs[] = "tests/data/nasty/good.jsonl.zst";
+	char *folder = *state;
+	const char *path[] = {docs, test_path(folder, "a"),
+			      test_path(folder, "b")};
+	struct feed f[] = {{docs, path[1]}, {plain, path[2]}};
+	struct buf pass[3] = {{0}};
+	struct err e = {0};
+	struct input *in;
+	pthread_t t[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(mkfifo(f[i].to, 0600), 0);
+		assert_int_equal(pthread_create(&t[i], NULL, feed, &f[i]), 0);
+	}
+	in = input_open(path, 3);
+	input_keep(in);
+	for (i = 0; i < 3; i++) {
+		if (i)
+			assert_int_equal(input_rewind(in, &e), 0);
+		read_on(in, &pass[i], &e);
+		assert_false(e.set);
+		assert_true(pass[i].n > 4000000);
+		assert_true(span_eq(buf_span(&pass[i]), buf_span(&pass[0])));
+	}
+	input_close(in);
+	for (i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	for (i = 0; i < 3; i++)
+		buf_clear(&pass[i]);
+}
+
+/* Standard input that is a file begins again where it stood. */
+static void
+stdin_rewound(void **state)
+{
+	const char *path = test_path(*state, "in");
+	int old = dup(STDIN_FILENO), fd, i;
+	struct buf all = {0};
+	struct err e = {0};
+	struct input *in;
+
+	test_write(path, "first\nsecond\nthird\n", 19);
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0 && lseek(fd, 6, SEEK_SET) == 6);
+	assert_true(dup2(fd, STDIN_FILENO) == STDIN_FILENO);
+	in = input_open(NULL, 0);
+	input_keep(in);
+	for (i = 0; i < 2; i++) {
+		if (i)
+			assert_int_equal(input_rewind(in, &e), 0);
+		read_on(in, &all, &e);
+		assert_false(e.set);
+	}
+	assert_true(span_eq(buf_span(&all), span_str(
+		"<stdin>:1:0: second\nthird\n<stdin>:1:0: second\nthird\n")));
+	input_close(in);
+	buf_clear(&all);
+	dup2(old, STDIN_FILENO);
+	close(old);
+	close(fd);
+}
+
+static void
+changed_meanwhile(void **state)
+{
+	const char *path = test_path(*state, "in");
+	struct buf all = {0};
+	struct err e = {0};
+	struct input *in;
+
+	test_write(path, "first\n", 6);
+	in = input_open(&path, 1);
+	input_keep(in);
+	read_on(in, &all, &e);
+	test_write(path, "second\n", 7);
+	assert_int_equal(input_rewind(in, &e), -1);
+	assert_non_null(strstr(e.msg, "in: changed while it was read"));
+	input_close(in);
+	buf_clear(&all);
+}
+
+/* What does not fit into memory has nowhere to go. */
+static void
+nowhere_to_put(void **state)
+{
+	char *old = getenv("TMPDIR"), block[4096];
+	struct err e = {0};
+	struct keep *k;
+	uint64_t x = 1;
+	size_t i, n;
+	int rc = 0;
+
+	(void)state;
+	old = old ? strdup(old) : NULL;
+	setenv("TMPDIR", "/nonexistent/folder", 1);
+	k = keep_new();
+	for (n = 0; n < 40 << 20 && !rc; n += sizeof(block)) {
+		for (i = 0; i < sizeof(block); i++) {
+			x = x * 6364136223846793005u + 1442695040888963407u;
+			block[i] = (char)(x >> 56);
+		}
+		rc = keep_put(k, block, sizeof(block), &e);
+	}
+	assert_int_equal(rc, -1);
+	assert_true(n > 8 << 20);
+	assert_non_null(strstr(e.msg, "/nonexistent/folder"));
+	keep_free(k);
+	if (old)
+		setenv("TMPDIR", old, 1);
+	else
+		unsetenv("TMPDIR");
+	free(old);
+}
+
 static int
 clear(void **state)
 {
@@ -276,6 +431,10 @@ main(void)
 		cmocka_unit_test(missing_files_at_once),
 		cmocka_unit_test(cut_streams),
 		cmocka_unit_test(slurp),
+		TEST_IN_FOLDER(rewound),
+		TEST_IN_FOLDER(stdin_rewound),
+		TEST_IN_FOLDER(changed_meanwhile),
+		cmocka_unit_test(nowhere_to_put),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clear);
