@@ -60,7 +60,7 @@ add_example(void *ctx, struct span text, struct err *e)
 
 static int
 read_all(struct ngram_bench *nb, const struct ngram_bench_opts *o,
-	 struct buf *skipped, struct err *e)
+	 struct buf *notes, struct err *e)
 {
 	struct loading l = {.nb = nb};
 	const struct bench_opts bo = {
@@ -73,7 +73,7 @@ read_all(struct ngram_bench *nb, const struct ngram_bench_opts *o,
 	if (o->bpe)
 		l.enc = bpe_enc_new(o->bpe, 0);
 	for (i = 0; i < o->npath && !rc; i++)
-		rc = benches_read(&nb->b, o->path[i], &bo, skipped, e);
+		rc = benches_read(&nb->b, o->path[i], &bo, notes, e);
 	if (l.enc)
 		bpe_enc_free(l.enc);
 	words_clear(&l.words);
@@ -120,7 +120,7 @@ build(struct ngram_bench *nb)
 
 int
 ngram_bench_load(struct ngram_bench *nb, const struct ngram_bench_opts *o,
-		 uint64_t max_df, struct buf *skipped, struct err *e)
+		 uint64_t max_df, struct buf *notes, struct err *e)
 {
 	size_t i;
 
@@ -129,7 +129,7 @@ ngram_bench_load(struct ngram_bench *nb, const struct ngram_bench_opts *o,
 	nb->vocab = o->vocab;
 	nb->bpe = o->bpe;
 	nb->max_df = max_df;
-	if (read_all(nb, o, skipped, e))
+	if (read_all(nb, o, notes, e))
 		return -1;
 	set_sizes(nb, o->n);
 	build(nb);

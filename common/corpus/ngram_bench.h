@@ -38,9 +38,12 @@ struct ngram_bench {
 	size_t nplaces;
 };
 
-/* max_df > 0: count with ngram_bench_count() first.  0 or -1. */
+/*
+ * max_df > 0: count with ngram_bench_count() first.  notes: as in
+ * benches_read().  0 or -1.
+ */
 int ngram_bench_load(struct ngram_bench *nb, const struct ngram_bench_opts *o,
-		     uint64_t max_df, struct buf *skipped, struct err *e);
+		     uint64_t max_df, struct buf *notes, struct err *e);
 void ngram_bench_clear(struct ngram_bench *nb);
 
 /* --- one a thread --- */

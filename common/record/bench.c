@@ -1,5 +1,5 @@
 /*
- * bench.c - benchmarks: files and folders, names and ids
+ * bench.c - benchmarks: files, names and ids
  *
  * A file is read whole: benchmarks are small beside what they are compared
  * with.  What it is called decides its form where the name says it, since a
@@ -7,7 +7,6 @@
  */
 #include "record/bench.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,17 @@
 #include "record/bench_int.h"
 
 enum { FIELDS = 63 };
+
+const char *const bench_others[] = {
+	[BENCH_TAR] = "a tar archive: unpack it first (tar xf)",
+	[BENCH_ZIP] = "a zip archive: unpack it first (unzip)",
+	[BENCH_BZIP2] = "bzip2 is not read: unpack it first (bunzip2)",
+	[BENCH_XZ] = "xz is not read: unpack it first (unxz)",
+	[BENCH_PARQUET] = "Parquet is not read: write it as JSON Lines first",
+	[BENCH_ARROW] = "Arrow is not read: write it as JSON Lines first",
+	[BENCH_CSV] = "tables are not read: write it as JSON Lines first",
+	[BENCH_UTF16] = "UTF-16 is not read: make it UTF-8 first (iconv)",
+};
 
 static const struct {
 	const char *ending;
@@ -38,9 +48,8 @@ strip(char *name, const char *ending)
 	return 1;
 }
 
-/* The file's name without its endings; *form gets what they say, or -1. */
-static char *
-name_of(const char *path, int *form)
+char *
+bench_name(const char *path, int *form)
 {
 	const char *slash = strrchr(path, '/');
 	char *name = xstrdup(slash && slash[1] ? slash + 1 : path);
@@ -64,16 +73,23 @@ name_of(const char *path, int *form)
 static const char *
 no_text(const char *p, size_t n)
 {
-	if (n > 262 && !memcmp(p + 257, "ustar", 5))
-		return "a tar archive: unpack it first";
-	if (n > 3 && !memcmp(p, "BZh", 3))
-		return "bzip2 is not read: unpack it first";
-	if (n > 6 && !memcmp(p, "\xfd" "7zXZ", 6))
-		return "xz is not read: unpack it first";
-	if (n > 4 && !memcmp(p, "PK\3\4", 4))
-		return "a zip archive: unpack it first";
-	if (n > 4 && !memcmp(p, "PAR1", 4))
-		return "Parquet is not read: write it as JSON Lines first";
+	static const struct {
+		size_t at, n;
+		const char *magic;
+		enum bench_other what;
+	} t[] = {
+		{257, 5, "ustar", BENCH_TAR}, {0, 3, "BZh", BENCH_BZIP2},
+		{0, 6, "\xfd" "7zXZ", BENCH_XZ}, {0, 4, "PK\3\4", BENCH_ZIP},
+		{0, 4, "PAR1", BENCH_PARQUET}, {0, 6, "ARROW1", BENCH_ARROW},
+		{0, 2, "\xff\xfe", BENCH_UTF16},
+		{0, 2, "\xfe\xff", BENCH_UTF16},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		if (n >= t[i].at + t[i].n &&
+		    !memcmp(p + t[i].at, t[i].magic, t[i].n))
+			return bench_others[t[i].what];
 	return NULL;
 }
 
@@ -116,17 +132,36 @@ split_fields(struct bench_reading *r, char *list)
 	return 0;
 }
 
-static int
-check_found(struct bench_reading *r, const struct bench *v)
+/* What is wrong with a benchmark in which no example has a text. */
+static void
+say_not_found(const struct bench_reading *r, struct buf *out)
 {
-	if (!v->n)
+	buf_printf(out, "%s: no example has ", r->path);
+	if (r->o->fields)
+		buf_printf(out, "a field of --bench-fields %s", r->o->fields);
+	else
+		buf_puts(out, "a string in it");
+}
+
+/* notes: where that is no error but to be told; found gets 0. */
+static int
+check_found(struct bench_reading *r, struct buf *notes)
+{
+	struct buf b = {0};
+
+	r->b->v[r->of].found = r->found;
+	if (!r->b->v[r->of].n)
 		return err_set(r->e, "%s: no examples in it", r->path);
 	if (r->found)
 		return 0;
-	if (r->o->fields)
-		return err_set(r->e, "%s: no example has a field of "
-			       "--bench-fields %s", r->path, r->o->fields);
-	return err_set(r->e, "%s: no example has a string in it", r->path);
+	say_not_found(r, notes ? notes : &b);
+	if (notes) {
+		buf_puts(notes, ": all of them are short\n");
+		return 0;
+	}
+	err_set(r->e, "%.*s", (int)b.n, b.p);
+	buf_clear(&b);
+	return -1;
 }
 
 static int
@@ -153,7 +188,8 @@ bench_new(struct benches *b)
 }
 
 static int
-read_data(struct bench_reading *r, int form, const char *p, size_t n)
+read_data(struct bench_reading *r, int form, const char *p, size_t n,
+	  struct buf *notes)
 {
 	struct bench *v = &r->b->v[r->of];
 	const char *what = no_text(p, n);
@@ -173,16 +209,17 @@ read_data(struct bench_reading *r, int form, const char *p, size_t n)
 	free(r->key);
 	free(list);
 	buf_clear(&r->text);
-	return rc ? rc : check_found(r, v);
+	return rc ? rc : check_found(r, notes);
 }
 
 static int
-read_file(struct benches *b, const char *path, const struct bench_opts *o,
-	  struct err *e)
+read_file(struct benches *b, const char *path, const char *prefix,
+	  const struct bench_opts *o, struct buf *notes, struct err *e)
 {
 	struct bench_reading r = {.b = b, .o = o, .path = path, .e = e};
+	struct buf name = {0};
 	struct bench *v;
-	char *data;
+	char *data, *own;
 	size_t n;
 	int form, rc;
 
@@ -190,151 +227,52 @@ read_file(struct benches *b, const char *path, const struct bench_opts *o,
 		return -1;
 	r.of = (uint32_t)b->n;
 	v = bench_new(b);
-	v->name = name_of(path, &form);
+	own = bench_name(path, &form);
+	buf_printf(&name, "%s%s%c", prefix, own, 0);
+	free(own);
+	v->name = name.p;
 	v->path = xstrdup(path);
 	v->first = b->nex;
-	rc = read_data(&r, form, data, n);
+	rc = read_data(&r, form, data, n, notes);
 	if (o->keep)
-		v->data = data;
+		b->v[r.of].data = data;
 	else
 		free(data);
 	return rc;
 }
 
-/* --- folders --- */
-
-static int
-is_bench_name(const struct dirent *d)
+int
+bench_read_file(struct benches *b, const char *path, const char *prefix,
+		const struct stat *s, const struct bench_opts *o,
+		struct buf *notes, struct err *e)
 {
-	char *name;
-	int form;
+	size_t i, was = b->n;
+	int rc;
 
-	if (d->d_name[0] == '.')
-		return 0;
-	name = name_of(d->d_name, &form);
-	free(name);
-	return form >= 0;
-}
-
-static int
-same_file(const char *a, const struct stat *s)
-{
-	struct stat t;
-
-	return S_ISREG(s->st_mode) && !stat(a, &t) && t.st_dev == s->st_dev &&
-	       t.st_ino == s->st_ino;
-}
-
-static int
-read_once(struct benches *b, const char *path, const struct stat *s,
-	  const struct bench_opts *o, struct err *e)
-{
-	size_t i;
-
-	for (i = 0; i < b->n; i++)
-		if (same_file(b->v[i].path, s))
+	for (i = 0; S_ISREG(s->st_mode) && i < was; i++)
+		if (b->v[i].ino == s->st_ino && b->v[i].dev == s->st_dev)
 			return 0;
-	return read_file(b, path, o, e);
-}
-
-static int
-by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The entries of a folder; -1: errno says why. */
-static int
-list_folder(const char *path, char ***name, size_t *n)
-{
-	DIR *d = opendir(path);
-	struct dirent *x;
-	size_t cap = 0;
-	int errnum;
-
-	*name = NULL;
-	*n = 0;
-	if (!d)
-		return -1;
-	while ((errno = 0, x = readdir(d))) {
-		if (x->d_name[0] == '.')
-			continue;
-		if (*n == cap) {
-			cap = cap ? 2 * cap : 32;
-			*name = xreallocarray(*name, cap, sizeof(**name));
-		}
-		/* a mark before those that are read */
-		(*name)[*n] = xmalloc(strlen(x->d_name) + 2);
-		(*name)[*n][0] = is_bench_name(x) ? 'b' : '-';
-		strcpy((*name)[(*n)++] + 1, x->d_name);
+	rc = read_file(b, path, prefix, o, notes, e);
+	if (b->n > was && S_ISREG(s->st_mode)) {
+		b->v[was].dev = s->st_dev;
+		b->v[was].ino = s->st_ino;
 	}
-	errnum = errno;
-	closedir(d);
-	errno = errnum;
-	if (*n)
-		qsort(*name, *n, sizeof(**name), by_name);
-	return errnum ? -1 : 0;
-}
-
-static int
-read_entry(struct benches *b, const char *dir, const char *entry,
-	   const struct bench_opts *o, struct buf *skipped, struct err *e)
-{
-	struct buf path = {0};
-	struct stat s;
-	int rc = 0;
-
-	buf_printf(&path, "%s%s%s", dir,
-		   dir[strlen(dir) - 1] == '/' ? "" : "/", entry + 1);
-	buf_putc(&path, 0);
-	if (stat(path.p, &s))
-		rc = err_sys(e, errno, "%s", path.p);
-	else if (S_ISDIR(s.st_mode))
-		;
-	else if (entry[0] == 'b')
-		rc = read_once(b, path.p, &s, o, e);
-	else if (skipped && !skipped->n)
-		buf_put(skipped, path.p, path.n - 1);
-	buf_clear(&path);
-	return rc;
-}
-
-static int
-read_folder(struct benches *b, const char *path, const struct bench_opts *o,
-	    struct buf *skipped, struct err *e)
-{
-	size_t was = b->n, i, n;
-	char **name;
-	int rc = 0;
-
-	if (list_folder(path, &name, &n))
-		rc = err_sys(e, errno, "%s", path);
-	for (i = 0; i < n; i++) {
-		if (!rc)
-			rc = read_entry(b, path, name[i], o, skipped, e);
-		free(name[i]);
-	}
-	free(name);
-	if (!rc && b->n == was && !was)
-		rc = err_set(e, "%s: no benchmark in this folder (names end "
-			     "in .jsonl, .json or .txt, with or without .zst "
-			     "or .gz)", path);
 	return rc;
 }
 
 int
 benches_read(struct benches *b, const char *path, const struct bench_opts *o,
-	     struct buf *skipped, struct err *e)
+	     struct buf *notes, struct err *e)
 {
 	struct stat s;
 
 	if (!strcmp(path, "-"))
-		return read_file(b, path, o, e);
+		return read_file(b, path, "", o, NULL, e);
 	if (stat(path, &s))
 		return err_sys(e, errno, "%s", path);
 	if (S_ISDIR(s.st_mode))
-		return read_folder(b, path, o, skipped, e);
-	return read_once(b, path, &s, o, e);
+		return bench_read_folder(b, path, o, notes, e);
+	return bench_read_file(b, path, "", &s, o, NULL, e);
 }
 
 void

@@ -15,8 +15,10 @@
  * that is wrong is an error: an example left out would be called clean.
  *
  * The name of a benchmark is that of its file without .zst or .gz, then
- * without .jsonl, .json or .txt.  The id of an example is its field `id`, a
- * string or a number, else NAME:LINE, in an array its number there, from 1.
+ * without .jsonl, .json or .txt; of a file in a folder of the folder asked
+ * for with that one before it: SUB/NAME.  The id of an example is its field
+ * `id`, a string or a number, else NAME:LINE, in an array its number there,
+ * from 1.
  *
  * Its text is that of the fields asked for, joined by a line end: a string,
  * or the strings of an array; "a.b" goes down.  Fields that an example lacks
@@ -54,6 +56,8 @@ struct bench {
 	enum bench_form form;
 	size_t first, n;	/* its examples in benches.ex */
 	unsigned gram;		/* n of its grams */
+	int found;		/* an example has a text */
+	uint64_t dev, ino;	/* of a regular file */
 	char *data;		/* the file, where raw is kept */
 };
 
@@ -74,13 +78,17 @@ struct bench_opts {
 };
 
 /*
- * Read a file, or all files of a folder whose names tell that they are
- * benchmarks, in the order of their names, without its folders; skipped (may
- * be NULL) gets the name of the first other file there.  The same file is
- * read once, however often it is named.  0 or -1.  b begins as all zero.
+ * Read a file, or a folder and the folders in it: each file whose name tells
+ * that it is a benchmark, in the order of their names, hidden ones left out.
+ * The same file or folder is read once, however often it is met.
+ *
+ * notes gets a line "PATH: what" for each other file of a folder, and for
+ * each of its benchmarks in which no example has a text; where none in the
+ * folder has, that is an error, as it is for a file asked for by itself.
+ * 0 or -1.  b begins as all zero.
  */
 int benches_read(struct benches *b, const char *path,
-		 const struct bench_opts *o, struct buf *skipped,
+		 const struct bench_opts *o, struct buf *notes,
 		 struct err *e);
 void benches_clear(struct benches *b);
 

@@ -245,6 +245,25 @@ write_example(struct output *o, const struct bench *v,
 	return output_write(o, line->p, line->n, e);
 }
 
+/* The folders in the name of a benchmark, made in dir. */
+static int
+make_folders(const char *dir, const char *name, struct err *e)
+{
+	struct buf path = {0};
+	const char *slash;
+	int rc = 0;
+
+	for (slash = name; !rc && (slash = strchr(slash, '/')); slash++) {
+		buf_reset(&path);
+		buf_printf(&path, "%s/%.*s%c", dir, (int)(slash - name), name,
+			   0);
+		if (mkdir(path.p, 0777) && errno != EEXIST)
+			rc = err_sys(e, errno, "%s", path.p);
+	}
+	buf_clear(&path);
+	return rc;
+}
+
 static struct output *
 write_subset(const struct benches *b, const struct bench *v, const char *dir,
 	     enum bench_class c, struct err *e)
@@ -286,6 +305,7 @@ bench_subsets(const struct benches *b, const char *dir, struct err *e)
 		return err_sys(e, errno, "%s", dir);
 	o = xreallocarray(NULL, 3 * b->n + 1, sizeof(*o));
 	for (i = 0; i < b->n && !rc; i++) {
+		rc = make_folders(dir, b->v[i].name, e);
 		for (c = 0; c < 3 && !rc; c++) {
 			o[n] = write_subset(b, &b->v[i], dir, c, e);
 			if (o[n])

@@ -157,7 +157,7 @@ plant() {
 # --- benchmarks ------------------------------------------------------------
 
 @test "benchmarks: lines, arrays, objects, text, compressed, folders" {
-	mkdir "$T/bench" "$T/bench/inner"
+	mkdir "$T/bench"
 	doc a "$TWENTY" > "$T/bench/lines.jsonl"
 	printf '\357\273\277\n \n{"question":"x",\r\n "answer":"%s"}\n' \
 		"$TWENTY" | tr -d '\n' > "$T/bench/bom.jsonl"
@@ -167,7 +167,6 @@ plant() {
 		"$TWENTY" | zstd -q > "$T/bench/bbh.json.zst"
 	printf 'no\n\n%s' "$TWENTY" > "$T/bench/text.txt"
 	{ doc a "x"; doc b "y"; } > "$T/bench/json_lines.json"
-	echo '{' > "$T/bench/inner/broken.json"
 	echo '{' > "$T/bench/.hidden.json"
 	doc d "$TWENTY" > "$T/docs"
 	contam13 --against "$T/bench" --against "$T/bench/text.txt" \
@@ -185,10 +184,64 @@ plant() {
 		cp "$T/bench/$f" "$T/some"
 		run -1 contam13 --check --against "$T/some" "$T/docs"
 	done
-	# a file of another name is told
-	cp "$T/docs" "$T/bench/set.parquet"
+}
+
+@test "folders in folders: in order, named by where they are, each once" {
+	mkdir -p "$T/bench/b/deep" "$T/bench/c" "$T/bench/.git"
+	doc x "$TWENTY" > "$T/bench/b/deep/one.jsonl"
+	doc y "$TWENTY again" | gzip > "$T/bench/b/one.jsonl.gz"
+	echo "$TWENTY, a third time" > "$T/bench/one.txt"
+	printf '{"text":"%s"}' "$TWENTY" > "$T/bench/c/one.json"
+	echo '{' > "$T/bench/.git/broken.json"
+	ln -s .. "$T/bench/c/round"
+	ln -s one.txt "$T/bench/same.txt"
+	ln -s "$T/bench/b" "$T/bench/z"
+	doc d "$TWENTY" > "$T/docs"
+	contam13 --against "$T/bench" --against "$T/bench/b" --report \
+		"$T/hits" --subsets "$T/parts" -o "$T/out" "$T/docs" \
+		2> "$T/err"
+	[ ! -s "$T/err" ]
+	[ "$(values benchmark < "$T/hits" | tr '\n' ' ')" = \
+		"b/deep/one b/one c/one one " ]
+	[ "$(values example < "$T/hits" | tr '\n' ' ')" = \
+		"x y c/one:1 one:1 " ]
+	cmp "$T/parts/b/deep/one.dirty.jsonl" "$T/bench/b/deep/one.jsonl"
+	cmp "$T/parts/one.dirty.txt" "$T/bench/one.txt"
+	# a broken one in a folder is an error, with its path
+	echo '{' > "$T/bench/b/deep/two.jsonl"
+	run -2 contam13 --against "$T/bench" "$T/docs"
+	[[ "$output" == *"$T/bench/b/deep/two.jsonl:1: byte"* ]]
+}
+
+@test "what a folder holds beside benchmarks is told, with what to do" {
+	mkdir -p "$T/bench/sub"
+	doc a "$TWENTY" > "$T/bench/a.jsonl"
+	for f in set.parquet sub/a.txt.bz2 sub/a.tar.zst t.csv README; do
+		echo x > "$T/bench/$f"
+	done
+	doc d "$TWENTY" > "$T/docs"
 	contam13 --against "$T/bench" -o "$T/out" "$T/docs" 2> "$T/err"
-	grep -q 'warning: .*set.parquet: passed over' "$T/err"
+	[ "$(wc -l < "$T/err")" -eq 5 ]
+	grep -q 'warning: .*set.parquet: passed over, .*as JSON Lines' "$T/err"
+	grep -q 'a.txt.bz2: passed over, bzip2 is not read: unpack' "$T/err"
+	grep -q 'a.tar.zst: passed over, a tar archive: unpack' "$T/err"
+	grep -q 't.csv: passed over, .*as JSON Lines' "$T/err"
+	grep -q 'README: passed over, its name does not end in' "$T/err"
+	touch "$T/bench/more" "$T/bench/yet_more"
+	contam13 --against "$T/bench" -o "$T/out" "$T/docs" 2> "$T/err"
+	grep -q 'warning: 2 more such files' "$T/err"
+	contam13 -q --against "$T/bench" -o "$T/out" "$T/docs" 2> "$T/err"
+	[ ! -s "$T/err" ]
+	# fields that some benchmarks of a folder have, and that none has
+	printf '{"q":"%s"}\n' "$TWENTY" > "$T/bench/q.jsonl"
+	contam13 --against "$T/bench" --bench-fields q --stats "$T/stats" \
+		-o "$T/out" "$T/docs" 2> "$T/err"
+	grep -q 'a.jsonl: no example has a field of --bench-fields q: ' \
+		"$T/err"
+	[ "$(count a short)" -eq 1 ]
+	[ "$(count q dirty)" -eq 1 ]
+	run -2 contam13 --against "$T/bench" --bench-fields r "$T/docs"
+	[[ "$output" == *"no example of this folder has a field"* ]]
 }
 
 @test "a pipe is a benchmark" {
