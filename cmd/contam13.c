@@ -49,7 +49,7 @@ check(const struct args *a, const struct options *o, int operands)
 		args_usage(a, "--shard-format needs --tokens");
 	if (c->shards && (o->drop || o->cut))
 		args_usage(a, "shards are searched, not rewritten: no --drop "
-			   "and no --cut (clean the documents, then pack)");
+			   "and no --cut (clean the documents and pack them)");
 	if (!c->shards && c->table && !strcmp(c->table, "-") &&
 	    (!out || !strcmp(out, "-")))
 		args_usage(a, "--table - needs -o FILE: stdout has the "

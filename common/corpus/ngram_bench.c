@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "corpus/ngram_places.h"
 
 struct ngram_match {
 	const struct ngram_bench *nb;
@@ -218,42 +219,6 @@ ngram_match_ids(struct ngram_match *m, const uint32_t *ids, size_t n,
 	ngram_scan(m->nb->g, m->token, n, same_token, &t, out);
 }
 
-/* Bytes of text that a token stands for: U+2581 is a space. */
-static uint64_t
-token_bytes(const struct vocab *v, uint32_t id)
-{
-	struct span s = v->token[id];
-	uint64_t n = s.n;
-	size_t i;
-
-	if (v->kind == VOCAB_SENTENCEPIECE)
-		for (i = 0; i + 2 < s.n; i++)
-			n -= memcmp(s.p + i, "\xe2\x96\x81", 3) ? 0 : 2;
-	return n;
-}
-
-/* Places of tokens to places of bytes. */
-static void
-to_bytes(const struct ngram_match *m, struct span text,
-	 struct ngram_hit *v, size_t n)
-{
-	uint64_t *at = xreallocarray(NULL, m->ids.n + 1, sizeof(*at));
-	uint64_t more;
-	size_t i;
-
-	for (at[0] = 0, i = 0; i < m->ids.n; i++)
-		at[i + 1] = at[i] + token_bytes(m->nb->vocab, m->ids.v[i]);
-	/* a space put before the text */
-	more = at[m->ids.n] > text.n ? at[m->ids.n] - text.n : 0;
-	for (i = 0; i <= m->ids.n; i++)
-		at[i] = at[i] > more ? at[i] - more : 0;
-	for (i = 0; i < n; i++) {
-		v[i].start = (uint32_t)at[v[i].start];
-		v[i].end = (uint32_t)at[v[i].end];
-	}
-	free(at);
-}
-
 void
 ngram_match_text(struct ngram_match *m, struct span text,
 		 struct ngram_hits *out)
@@ -271,7 +236,8 @@ ngram_match_text(struct ngram_match *m, struct span text,
 	bpe_encode(m->enc, text, &m->ids);
 	ngram_match_ids(m, m->ids.v, m->ids.n, out);
 	if (out->n > was)
-		to_bytes(m, text, out->v + was, out->n - was);
+		ngram_places(m->nb->vocab, text, m->ids.v, m->ids.n,
+			     out->v + was, out->n - was);
 }
 
 /* --- the books --- */

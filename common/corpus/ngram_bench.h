@@ -53,9 +53,8 @@ struct ngram_match *ngram_match_new(const struct ngram_bench *nb);
 void ngram_match_free(struct ngram_match *m);
 
 /*
- * Append the hits of a text, places in its bytes.  With a tokenizer the
- * places are those of the tokens' bytes, which is exact for byte-level
- * tokenizers without a normalizer.
+ * Append the hits of a text, places in its bytes; with a tokenizer those of
+ * its tokens, widened to whole characters (ngram_places.h).
  */
 void ngram_match_text(struct ngram_match *m, struct span text,
 		      struct ngram_hits *out);

@@ -610,3 +610,49 @@ plant() {
 		[ "$(sed -n 2p "$T/table" | cut -f 5)" -eq $((m - 1)) ]
 	done
 }
+
+@test "--tokens --cut: the tokens and the characters around them go" {
+	zstd -dcq tests/data/tok/gptneox_tokenizer.json.zst > "$T/neox.json"
+	"$BIN/tok-train" -q --vocab-size 600 -o "$T/ours.json" \
+		"$DATA/web.jsonl"
+	doc a "$TWENTY" > "$T/b.jsonl"
+	p=$(printf 'e\u0301%.0s' $(seq 300))	# not in form C, for gptneox
+	q=$(printf 'ü%.0s' $(seq 600))
+	printf '{"id":"d", "text":"%s. %s. %s"}\n' "$p" "$TWENTY" "$q" \
+		> "$T/docs"
+	head -3 "$DATA/web.jsonl" >> "$T/docs"
+	for t in ours neox; do
+		contam13 --against "$T/b.jsonl" --tokens --tokenizer \
+			"$T/$t.json" --cut 200 --report "$T/hits" --stats \
+			"$T/stats" "$T/docs" > "$T/out"
+		cmp <(sed 1d "$T/docs") <(sed 1d "$T/out")
+		grep -q '"docs_cut":1[,}]' "$T/stats"
+		# what the report says, and 200 characters on both sides
+		s=$(values start < "$T/hits") e=$(values end < "$T/hits")
+		head -1 "$T/docs" | sed 's/.*"text":"//; s/"}$//' |
+			tr -d '\n' > "$T/text"
+		words=$(head -c "$e" "$T/text" | tail -c +$((s + 1)))
+		[[ "$TWENTY" == *"${words# }" ]]
+		[ "${#words}" -gt 60 ]
+		# of p k characters, e and its accent in turn, and of q the rest
+		k=$((200 - (s - 900)))
+		a=$((900 - k / 2 * 3 - k % 2 * 2))
+		b=$((994 + 2 * (200 - (994 - e))))
+		{ printf '{"id":"d", "text":"'
+			head -c "$a" "$T/text"
+			printf '\\n\\n'
+			tail -c +$((b + 1)) "$T/text"
+			echo '"}'; } > "$T/want"
+		cmp "$T/want" <(head -1 "$T/out")
+		run -0 contam13 --against "$T/b.jsonl" --tokens --tokenizer \
+			"$T/$t.json" --check --list -o "$T/again" "$T/out"
+	done
+	# a document in more than ten pieces goes
+	x=
+	for i in $(seq 11); do
+		x="$x piece number $i. $TWENTY. And"
+	done
+	doc d "$x" | contam13 --against "$T/b.jsonl" --tokens --tokenizer \
+		"$T/ours.json" --cut 3 > "$T/out"
+	[ ! -s "$T/out" ]
+}
