@@ -98,6 +98,21 @@ contam_is_shard(const char *path)
 	return n == sizeof(magic) && !memcmp(magic, "assaytok", 8);
 }
 
+/* Ids of another tokenizer mean other words: nothing would be found. */
+static int
+check_tokenizer(const struct contam *c, const struct shards *s, struct err *e)
+{
+	uint64_t theirs = shards_info(s)->fingerprint;
+
+	if (!theirs || theirs == c->vocab->fingerprint)
+		return 0;
+	return err_set(e, "%s: not the tokenizer that the shards were made "
+		       "with (fingerprint %016llx, theirs is %016llx)",
+		       c->o->tokenizer,
+		       (unsigned long long)c->vocab->fingerprint,
+		       (unsigned long long)theirs);
+}
+
 /* out: report and stats, NULL where not wanted. */
 static int
 end_shards(struct contam *c, struct output **out, struct err *e)
@@ -138,7 +153,8 @@ run_shards(struct contam *c, const char *const *files, size_t n,
 	s = shards_open_hint(files, n, &hint, e);
 	if (!s)
 		return -1;
-	if ((!d->report || (out[0] = output_open(d->report, e))) &&
+	if (!check_tokenizer(c, s, e) &&
+	    (!d->report || (out[0] = output_open(d->report, e))) &&
 	    (!d->stats || (out[1] = output_open(d->stats, e))) &&
 	    !ngram_run_shards(&c->run, s, out[0], e))
 		rc = end_shards(c, out, e);

@@ -6,9 +6,17 @@
  * that share n - 1 tokens, so that every run of n tokens is whole in one.
  * Shards can be read twice, so the second pass over grams in many documents
  * matches again.
+ *
+ * Where windows are stored a document may stand in several pieces, anywhere.
+ * They are one document in every count: what a piece adds is looked up in a
+ * set of (id of the document, gram).  Documents of one id are one there, so
+ * that no gram is ignored that stands in few documents.
  */
 #include <pthread.h>
 #include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "base/mem.h"
 #include "base/pipeline.h"
@@ -30,6 +38,12 @@ struct group {
 	struct ngram_hits hits;
 };
 
+/* Hashes; open, at most half full. */
+struct set {
+	XXH128_hash_t *v;	/* low64 0: empty */
+	size_t n, slots;
+};
+
 struct run {
 	struct ngram_run *r;
 	const struct shards *s;
@@ -40,6 +54,7 @@ struct run {
 	size_t *idcap;
 	unsigned longest;	/* the largest n */
 	int counting;
+	struct set seen;
 	uint64_t next;		/* document, or token without bounds */
 	struct ngram_hits hits;
 	struct ngram_founds founds;
@@ -151,6 +166,76 @@ run_drop(void *ctx, void *item)
 	free(g);
 }
 
+/* --- pieces of one document --- */
+
+static XXH128_hash_t *
+set_find(const struct set *s, XXH128_hash_t h)
+{
+	size_t i = h.high64 & (s->slots - 1);
+
+	while (s->v[i].low64 && !XXH128_isEqual(s->v[i], h))
+		i = (i + 1) & (s->slots - 1);
+	return &s->v[i];
+}
+
+static void
+set_grow(struct set *s)
+{
+	struct set old = *s;
+	size_t i;
+
+	s->slots = old.slots ? 2 * old.slots : 256;
+	s->v = xcalloc(s->slots, sizeof(*s->v));
+	for (i = 0; i < old.slots; i++)
+		if (old.v[i].low64)
+			*set_find(s, old.v[i]) = old.v[i];
+	free(old.v);
+}
+
+/* Is this the first time?  From now on it is not. */
+static int
+set_add(struct set *s, struct span id, uint64_t what)
+{
+	XXH128_hash_t h = XXH3_128bits_withSeed(id.p, id.n, what), *at;
+
+	h.low64 |= 1;
+	if (2 * s->n >= s->slots)
+		set_grow(s);
+	at = set_find(s, h);
+	if (at->low64)
+		return 0;
+	*at = h;
+	s->n++;
+	return 1;
+}
+
+/* The id of the document that this is a piece of; p NULL: it is whole. */
+static int
+piece_of(const struct run *x, uint64_t doc, struct span *id, struct err *e)
+{
+	struct shard_doc d;
+
+	*id = (struct span){"stream", 6};
+	if (!x->info->pieces)
+		return 0;
+	if (shards_doc(x->s, doc, &d, e))
+		return -1;
+	*id = d.first && d.last ? (struct span){NULL, 0} : d.id;
+	return 0;
+}
+
+/* Take out what other pieces of the document have had. */
+static void
+only_new(struct run *x, struct span id, struct ngram_hits *h)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < h->n; i++)
+		if (set_add(&x->seen, id, h->v[i].gram))
+			h->v[n++] = h->v[i];
+	h->n = n;
+}
+
 /* --- reporting --- */
 
 /* The text of tokens [start, end) of the stream; what is long, in part. */
@@ -199,6 +284,27 @@ report(struct run *x, const struct hit_doc *h, struct err *e)
 }
 
 static int
+write_doc(struct run *x, const struct hit_doc *d, struct ngram_hits *h,
+	  struct err *e)
+{
+	struct span id;
+
+	if (piece_of(x, d->doc, &id, e))
+		return -1;
+	if (x->counting) {
+		if (id.p)
+			only_new(x, id, h);
+		ngram_bench_count(x->r->nb, h);
+		return 0;
+	}
+	ngram_bench_judge(x->r->nb, h, x->report ? &x->founds : NULL);
+	if (!h->n)
+		return 0;
+	x->r->docs_hit += !id.p || set_add(&x->seen, id, NGRAM_NONE);
+	return x->report ? report(x, d, e) : 0;
+}
+
+static int
 run_write(void *ctx, void *item, struct err *e)
 {
 	struct run *x = ctx;
@@ -209,15 +315,7 @@ run_write(void *ctx, void *item, struct err *e)
 	for (i = 0; i < g->n; i++) {
 		h = (struct ngram_hits){g->hits.v + g->v[i].hit, g->v[i].hits,
 					g->v[i].hits};
-		if (x->counting) {
-			ngram_bench_count(x->r->nb, &h);
-			continue;
-		}
-		ngram_bench_judge(x->r->nb, &h, x->report ? &x->founds : NULL);
-		if (!h.n)
-			continue;
-		x->r->docs_hit++;
-		if (x->report && report(x, &g->v[i], e))
+		if (write_doc(x, &g->v[i], &h, e))
 			return -1;
 	}
 	return 0;
@@ -272,6 +370,7 @@ ngram_run_shards(struct ngram_run *r, const struct shards *s,
 	free(x.ids);
 	free(x.idcap);
 	free(x.piece);
+	free(x.seen.v);
 	free(x.founds.v);
 	buf_clear(&x.line);
 	buf_clear(&x.tmp);

@@ -571,14 +571,14 @@ plant() {
 	n=$(($(values end < "$T/hits") - $(values start < "$T/hits")))
 	[ "$(sed 's/.*"text":"\(.*\)"}/\1/' "$T/hits" | tr -d '\n' | wc -c)" \
 		-eq "$n" ]
-	for s in assay llmc nanogpt; do
+	for s in assay llmc nanogpt megatron datatrove npy; do
 		"$BIN/pack" -q --tokenizer "$TOK" --shard-format $s \
 			-o "$T/$s" "$T/docs"
 		for j in 1 2; do
 			contam13 -j $j --against "$T/b.jsonl" --tokens \
 				--tokenizer "$TOK" --shard-format $s \
 				--report "$T/shard" --stats "$T/stats" \
-				"$T/$s/"* > "$T/table"
+				"$T/$s/" > "$T/table"
 			[ "$(cut -f 5 "$T/table" | tr '\n' ' ')" = "dirty 1 " ]
 			[ "$(count b dirty)" -eq 1 ]
 			grep -q '"docs_in":11,' "$T/stats"
@@ -608,6 +608,48 @@ plant() {
 		contam13 --against "$T/b.jsonl" --tokens --tokenizer "$TOK" \
 			--max-df $m "$T/assay/"* "$T/assay/"* > "$T/table"
 		[ "$(sed -n 2p "$T/table" | cut -f 5)" -eq $((m - 1)) ]
+	done
+}
+
+@test "--tokens: shards of another tokenizer are refused" {
+	doc a "$TWENTY" > "$T/docs"
+	for n in 300 400; do
+		"$BIN/tok-train" -q --vocab-size $n -o "$T/$n.json" \
+			"$DATA/web.jsonl"
+		"$BIN/pack" -q --tokenizer "$T/$n.json" -o "$T/$n" "$T/docs"
+		run -1 contam13 --against "$T/docs" --tokens --tokenizer \
+			"$T/$n.json" --check "$T/$n"
+	done
+	run -2 --separate-stderr contam13 --against "$T/docs" --tokens \
+		--tokenizer "$T/300.json" --check "$T/400"
+	[[ "$stderr" == *"300.json: not the tokenizer that the shards"* ]]
+	[ -z "$output" ]
+}
+
+@test "--tokens: a document in many windows is one document" {
+	"$BIN/tok-train" -q --vocab-size 600 -o "$T/t.json" "$DATA/web.jsonl"
+	doc a "$TWENTY" > "$T/b.jsonl"
+	x=
+	for i in $(seq 30); do
+		x="$x $TWENTY, and then $i times something else, say $i. "
+	done
+	{ doc long "$x"; doc s1 "nothing"; doc s2 "$TWENTY"; } > "$T/docs"
+	for p in best-fit pad concat '--policy best-fit --shuffle 7'; do
+		"$BIN/pack" -q --tokenizer "$T/t.json" --seq-len 150 \
+			--policy ${p#--policy } -o "$T/s" "$T/docs"
+		for m in 0 1 2; do
+			contam13 --against "$T/b.jsonl" --tokens --tokenizer \
+				"$T/t.json" --max-df $m --stats "$T/stats" \
+				"$T/s" > "$T/table"
+			grep -q '"docs_in":3,' "$T/stats"
+			if [ $m -eq 1 ]; then
+				grep -q '"docs":2}' "$T/stats"
+			else
+				grep -q '"docs_hit":2,' "$T/stats"
+				! grep -q '"docs":' "$T/stats"
+			fi
+			! grep -q '"docs":[3-9]' "$T/stats"
+		done
 	done
 }
 
