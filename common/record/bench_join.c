@@ -106,11 +106,12 @@ score_of(const struct json_pick *v)
 	return strtod(tmp, NULL);
 }
 
-/* Give x to every example of that key; how many there are. */
-static size_t
+/* Give x to every example of that key: 1; 0: there is none; -1: it has one. */
+static int
 give(struct join *j, const struct key *k, double x)
 {
-	size_t lo = 0, hi = j->b->nex, mid, n = 0;
+	size_t lo = 0, hi = j->b->nex, mid;
+	int n = 0;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
@@ -119,9 +120,13 @@ give(struct join *j, const struct key *k, double x)
 		else
 			hi = mid;
 	}
-	for (; lo < j->b->nex && !by_key(&j->key[lo], k); lo++, n++) {
-		j->b->ex[j->key[lo].ex].score = x;
-		j->b->ex[j->key[lo].ex].scored = 1;
+	for (; lo < j->b->nex && !by_key(&j->key[lo], k); lo++, n = 1) {
+		struct bench_example *ex = &j->b->ex[j->key[lo].ex];
+
+		if (ex->scored)
+			return -1;
+		ex->score = x;
+		ex->scored = 1;
 	}
 	return n;
 }
@@ -139,7 +144,7 @@ join_line(struct join *j, const char *p, size_t n, uint64_t line)
 	struct key k = {0};
 	char *name;
 	double x;
-	size_t given;
+	int given;
 
 	if (json_read(j->json, p, n, keys, 4, v, &surrogates, &e))
 		return fail(j, line, e.msg);
@@ -156,12 +161,13 @@ join_line(struct join *j, const char *p, size_t n, uint64_t line)
 		       : xstrdup(j->b->v[0].name);
 	k.name = name;
 	given = give(j, &k, x);
-	if (!given)
-		err_set(j->e, "%s:%llu: benchmark %.200s has no example "
-			"%.*s", j->path, (unsigned long long)line, name,
+	if (given <= 0)
+		err_set(j->e, "%s:%llu: benchmark %.200s %s %.*s", j->path,
+			(unsigned long long)line, name, given ?
+			"has a score already for example" : "has no example",
 			(int)(k.id.n < 200 ? k.id.n : 200), k.id.p);
 	free(name);
-	return given ? 0 : -1;
+	return given > 0 ? 0 : -1;
 }
 
 static int
@@ -209,14 +215,15 @@ bench_scores(struct benches *b, const char *path, struct err *e)
 {
 	struct join j = {.b = b, .path = path, .e = e};
 	char *data;
-	size_t n;
+	size_t n, bom;
 	int rc;
 
 	if (check_names(b, "--scores", e) || input_slurp(path, &data, &n, e))
 		return -1;
 	make_keys(&j);
 	j.json = json_reader_new();
-	rc = join_all(&j, data, n);
+	bom = n >= 3 && !memcmp(data, "\xef\xbb\xbf", 3) ? 3 : 0;
+	rc = join_all(&j, data + bom, n - bom);
 	json_reader_free(j.json);
 	free(j.key);
 	buf_clear(&j.ids);

@@ -226,36 +226,69 @@ bench_table(const struct benches *b, int scores, int json, struct buf *out)
 		buf_putc(out, '\n');
 }
 
-/* Columns are as wide as their names, the first as wide as its widest. */
-static int
-width(size_t column, const char *key, size_t wide)
-{
-	size_t n = strlen(key) < 6 ? 6 : strlen(key);
+/* --- for a person: what became of the examples, then their scores --- */
 
-	return column ? (int)n : -(int)wide;
+enum { COUNTS = 7, WIDE = 10 };
+
+static const char *const titles[] = {
+	"name", "n", "examples", "short", "dirty", "clean", "clean %",
+	"scored", "all", "dirty", "clean", "short", "clean-all", "se", "in %",
+};
+
+static void
+put_wide(const char *p, size_t n, size_t wide, int left, struct buf *out)
+{
+	size_t pad = wide > n ? wide - n : 0, i;
+
+	for (i = 0; !left && i < pad; i++)
+		buf_putc(out, ' ');
+	buf_put(out, p, n);
+	for (i = 0; left && i < pad; i++)
+		buf_putc(out, ' ');
+}
+
+/* The name and columns [from, to) of every benchmark. */
+static void
+put_columns(const struct benches *b, size_t from, size_t to, size_t wide,
+	    struct buf *out)
+{
+	struct cell c[COLUMNS];
+	struct buf s = {0};
+	size_t i, k;
+
+	put_wide("name", 4, wide, 1, out);
+	for (k = from; k < to; k++)
+		put_wide(titles[k], strlen(titles[k]), k == 1 ? 5 : WIDE,
+			 0, out);
+	for (i = 0; i < b->n; i++) {
+		row_of(b, i, 1, c);
+		buf_putc(out, '\n');
+		put_wide(c[0].name, strlen(c[0].name), wide, 1, out);
+		for (k = from; k < to; k++) {
+			buf_reset(&s);
+			if (c[k].type == CELL_REAL && !isnan(c[k].real))
+				buf_printf(&s, "%.4g", c[k].real);
+			else
+				put_cell(&c[k], &s);
+			put_wide(s.p, s.n, k == 1 ? 5 : WIDE, 0, out);
+		}
+	}
+	buf_putc(out, '\n');
+	buf_clear(&s);
 }
 
 void
 bench_table_text(const struct benches *b, int scores, struct buf *out)
 {
-	struct cell c[COLUMNS];
-	struct buf s = {0};
-	size_t i, k, n, wide = 4;
+	size_t i, wide = 4;
 
 	for (i = 0; i < b->n; i++)
 		if (strlen(b->v[i].name) > wide)
 			wide = strlen(b->v[i].name);
-	for (i = 0; i < b->n; i++) {
-		n = row_of(b, i, scores, c);
-		for (k = 0; i == 0 && k < n; k++)
-			buf_printf(out, "%*s%s", width(k, c[k].key, wide),
-				   c[k].key, k + 1 < n ? "  " : "\n");
-		for (k = 0; k < n; k++) {
-			buf_reset(&s);
-			put_cell(&c[k], &s);
-			buf_printf(out, "%*.*s%s", width(k, c[k].key, wide),
-				   (int)s.n, s.p, k + 1 < n ? "  " : "\n");
-		}
-	}
-	buf_clear(&s);
+	put_columns(b, 1, COUNTS, wide, out);
+	if (!scores)
+		return;
+	buf_puts(out, "\nmean scores; clean-all is their difference, with its "
+		 "standard error\n");
+	put_columns(b, COUNTS, sizeof(titles) / sizeof(titles[0]), wide, out);
 }

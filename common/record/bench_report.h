@@ -46,7 +46,8 @@ struct bench_tally bench_tally(const struct benches *b, size_t i);
 /*
  * Join scores: JSON Lines {"benchmark","example","score"}; example is an id
  * (`id` is read too), score a number, true or false.  benchmark may be left
- * out where there is one only.  A line that names no example is an error.
+ * out where there is one only.  A line that names no example is an error, and
+ * one for an example that has a score; examples of one id share it.
  */
 int bench_scores(struct benches *b, const char *path, struct err *e);
 
@@ -57,7 +58,7 @@ void bench_json(const struct benches *b, int scores, struct buf *out);
 void bench_table(const struct benches *b, int scores, int json,
 		 struct buf *out);
 
-/* The same laid out for a terminal. */
+/* The same laid out for a terminal; scores in a table of their own. */
 void bench_table_text(const struct benches *b, int scores, struct buf *out);
 
 /*

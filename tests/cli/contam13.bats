@@ -528,6 +528,16 @@ plant() {
 	bad '{"benchmark":"c","example":"1","score":1}'
 	bad '{"score":1}'
 	bad '{'
+	# one score an example; those without are counted
+	{ cat "$T/scores"; sed -n 3p "$T/scores"; } > "$T/twice"
+	run -2 --separate-stderr contam13 --against "$T/b.jsonl" --scores \
+		"$T/twice" -o "$T/x" "$T/docs"
+	[[ "$stderr" == *"twice:8: benchmark b has a score already for"* ]]
+	sed -n '3,5p' "$T/scores" > "$T/some"
+	contam13 --against "$T/b.jsonl" --scores "$T/some" --table "$T/t" \
+		"$T/docs"
+	[ "$(sed -n 2p "$T/t" | cut -f 3-6,8-)" = \
+		"$(printf '7\t1\t2\t4\t3\t0.333333\t-\t0.333333\t-\t0\t0\t0')" ]
 }
 
 @test "--subsets: each example in one file, as it stands there" {
@@ -556,6 +566,28 @@ plant() {
 }
 
 # --- tokens ----------------------------------------------------------------
+
+@test "memory: a gram takes less than 100 bytes" {
+	if nm "$BIN/contam13" 2> "$T/nm" | grep -Eq '__(a|t)san_init'; then
+		skip "a sanitizer's own memory is not bounded"
+	fi
+	awk 'BEGIN { srand(7)
+		for (e = 0; e < 1000; e++) {
+			printf "{\"text\":\""
+			for (w = 0; w < 1000; w++)
+				printf "w%d ", int(rand() * 50000)
+			print "\"}"
+		} }' > "$T/b.jsonl"
+	doc d "$TWENTY" > "$T/docs"
+	# 988,000 grams, the program and its libraries, the file
+	(
+		ulimit -v 100000
+		contam13 -v -j 1 --against "$T/b.jsonl" --max-df 9 --stats \
+			"$T/stats" -o "$T/out" "$T/docs" 2> "$T/err"
+	)
+	grep -Eq '"grams":9[0-9]{5},' "$T/stats"
+	grep -Eq '^9[0-9]{5} grams, 2[0-9]\.[0-9] bytes each' "$T/err"
+}
 
 @test "--tokens: documents and shards, one document after another" {
 	TOK=$T/tokenizer.json

@@ -96,4 +96,5 @@ def main():
     return whole(bin, int(what), rest[:i], rest[i + 1:])
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
