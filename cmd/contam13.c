@@ -31,11 +31,58 @@ check_ngram(const struct args *a, struct options *o)
 	o->c.n = (unsigned)n;
 }
 
+static int
+is_dash(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+/* Standard input is one thing: read as another once more it would be empty. */
 static void
-check(const struct args *a, const struct options *o, int operands)
+check_stdin(const struct args *a, const struct contam_opts *c,
+	    char *const *file, int n)
+{
+	int stdins = n == 0, i;
+	size_t k;
+
+	for (i = 0; i < n; i++)
+		stdins += is_dash(file[i]);
+	for (k = 0; k < c->against.n; k++)
+		stdins += is_dash(c->against.v[k]);
+	if (stdins + is_dash(c->scores) > 1)
+		args_usage(a, "two inputs are standard input, which can be "
+			   "read once");
+	args_check_stdin(a, n);
+}
+
+/* The table is no other output; where it goes by itself. */
+static void
+check_table(const struct args *a, const struct contam_opts *c)
+{
+	const char *other[] = {c->filter.output, c->filter.doc.report,
+			       c->filter.doc.stats};
+	size_t i;
+
+	if (c->json && !c->shards && !c->table)
+		args_usage(a, "--json is the form of --table FILE");
+	if (!c->table)
+		return;
+	if (c->shards && c->filter.output)
+		args_usage(a, "-o is where the table goes: no --table");
+	if (!c->shards && is_dash(c->table) &&
+	    (!c->filter.output || is_dash(c->filter.output)))
+		args_usage(a, "--table - needs -o FILE: stdout has the "
+			   "documents");
+	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		if (other[i] && !strcmp(other[i], c->table))
+			args_usage(a, "--table %s: another output goes there",
+				   c->table);
+}
+
+static void
+check(const struct args *a, const struct options *o)
 {
 	const struct contam_opts *c = &o->c;
-	const char *out = c->filter.output;
 
 	if (!c->against.n)
 		args_usage(a, "--against FILE is needed");
@@ -50,11 +97,7 @@ check(const struct args *a, const struct options *o, int operands)
 	if (c->shards && (o->drop || o->cut))
 		args_usage(a, "shards are searched, not rewritten: no --drop "
 			   "and no --cut (clean the documents and pack them)");
-	if (!c->shards && c->table && !strcmp(c->table, "-") &&
-	    (!out || !strcmp(out, "-")))
-		args_usage(a, "--table - needs -o FILE: stdout has the "
-			   "documents");
-	args_check_stdin(a, operands);
+	check_table(a, c);
 }
 
 int
@@ -116,7 +159,8 @@ main(int argc, char **argv)
 					       contam_is_shard(argv[first])));
 	c->action = o.list ? NGRAM_LIST : o.cut ? NGRAM_CUT : NGRAM_DROP;
 	check_ngram(&a, &o);
-	check(&a, &o, argc - first);
+	check(&a, &o);
+	check_stdin(&a, c, argv + first, argc - first);
 	status = contam_run(c, (const char *const *)argv + first,
 			    (size_t)(argc - first), &e);
 	free(c->against.v);

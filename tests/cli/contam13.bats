@@ -250,6 +250,16 @@ plant() {
 	run -1 contam13 --check --against - "$T/docs" < "$T/docs"
 }
 
+@test "standard input is one thing: twice it would be empty, and clean" {
+	doc d "$TWENTY" > "$T/d"
+	for o in '--against -' '--against - -' "--against - $T/d -" \
+		"--against - --against - $T/d" "--against $T/d --scores -" \
+		"--against - --scores - $T/d"; do
+		run -2 contam13 $o < "$T/d"
+		[[ "$output" == *"two inputs are standard input"* ]]
+	done
+}
+
 @test "--bench-fields: several, arrays, paths; grams cross the line end" {
 	printf '{"q":"%s","c":["%s",["%s"]],"m":{"t":"%s"},"n":5}\n' \
 		"a b c d" "e f g" "h i j" "k l m" > "$T/b.jsonl"
@@ -401,8 +411,11 @@ plant() {
 	doc a "$TWENTY" > "$T/b.jsonl"
 	for o in '--drop --list' '--cut 5 --list' '--cut 5 --drop' '-n 0' \
 		'-n x' '-n 101' '-n 8.5' '--tokens' '--tokenizer x' \
-		'--shard-format llmc' '--table -' '--max-df -1' '--cut -1'; do
+		'--shard-format llmc' '--table -' '--max-df -1' '--cut -1' \
+		'--split gpt2' '--json' '--report x --table x' \
+		'--table out -o out'; do
 		run -2 contam13 --against "$T/b.jsonl" $o "$T/b.jsonl"
+		[[ "$output" == *"usage: contam13"* ]]
 	done
 	run -2 contam13 "$T/b.jsonl"
 }
@@ -636,6 +649,8 @@ plant() {
 		"$TOK" "$T/none"
 	run -2 contam13 --against "$T/b.jsonl" --tokens --tokenizer "$TOK" \
 		--cut 9 "$T/none"
+	run -2 contam13 --against "$T/b.jsonl" --tokens --tokenizer "$TOK" \
+		--table "$T/table" -o "$T/out" "$T/none"
 	for m in 1 2; do
 		contam13 --against "$T/b.jsonl" --tokens --tokenizer "$TOK" \
 			--max-df $m "$T/assay/"* "$T/assay/"* > "$T/table"
