@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "corpus/gram.h"
 #include "corpus/indicators.h"
 #include "corpus/principal.h"
 
@@ -106,6 +107,92 @@ pc1_is_an_eigenvector(void **state)
 	for (y = 0, i = 0; i < C; i++)
 		y += cov[i][i];
 	assert_true(l > 0.1 * y && fabs(c[3]) > 0.3);
+	free(m);
+}
+
+/* Against plain sums; columns that fill no block, rows that fill none. */
+static void
+gram_is_the_covariance(void **state)
+{
+	static const size_t shape[][2] = {{1, 1}, {63, 24}, {64, 25}, {700, 61}};
+	size_t n, V, C, i, k, r, ld, other;
+	double mean[61], *g, *h, x;
+	float *m;
+
+	(void)state;
+	for (n = 0; n < TEST_COUNT(shape); n++) {
+		V = shape[n][0];
+		C = shape[n][1];
+		m = cloud(V, C);
+		memset(mean, 0, sizeof(mean));
+		for (r = 0; r < V; r++)
+			for (i = 0; i < C; i++)
+				mean[i] += m[r * C + i] / (double)V;
+		g = gram_make(&(struct rows){m, ROW_F32, V, C}, mean, &ld, 1);
+		h = gram_make(&(struct rows){m, ROW_F32, V, C}, mean, &other,
+			      5);
+		assert_int_equal(ld, other);
+		assert_memory_equal(g, h, ld * ld * sizeof(*g));
+		for (i = 0; i < C; i++)
+			for (k = 0; k < C; k++) {
+				for (x = 0, r = 0; r < V; r++)
+					x += (m[r * C + i] - mean[i]) *
+					     (m[r * C + k] - mean[k]);
+				assert_true(fabs(g[i * ld + k] - x) < 1e-9);
+			}
+		free(g);
+		free(h);
+		free(m);
+	}
+}
+
+/* Noise: no component stands out, and it is found all the same. */
+static void
+pc1_of_noise(void **state)
+{
+	enum { V = 4000, C = 200 };
+	float *m = malloc(V * C * sizeof(float));
+	double mean[C] = {0}, c[C], *g, l = 0, off = 0, y;
+	struct rows x = {m, ROW_F32, V, C};
+	uint64_t s = 5;
+	size_t i, k, ld;
+
+	(void)state;
+	for (i = 0; i < V * C; i++) {
+		m[i] = (float)noise(&s);
+		mean[i % C] += m[i] / (double)V;
+	}
+	assert_true(principal(&x, mean, c, 2));
+	g = gram_make(&x, mean, &ld, 1);
+	for (i = 0; i < C; i++)
+		for (k = 0; k < C; k++)
+			l += c[i] * g[i * ld + k] * c[k];
+	for (i = 0; i < C; i++) {
+		for (y = 0, k = 0; k < C; k++)
+			y += g[i * ld + k] * c[k];
+		off += (y - l * c[i]) * (y - l * c[i]);
+	}
+	assert_true(sqrt(off) < 1e-8 * l);
+	/* greater than what the plain iteration gets to, whatever its start */
+	for (i = 0; i < C; i++)
+		c[i] = sin((double)i);
+	for (k = 0; k < 300; k++) {
+		double next[C], len = 0, was = 0;
+
+		for (i = 0; i < C; i++) {
+			size_t q;
+
+			for (next[i] = 0, q = 0; q < C; q++)
+				next[i] += g[i * ld + q] * c[q];
+			was += next[i] * c[i];
+			len += next[i] * next[i];
+		}
+		for (i = 0; i < C; i++)
+			c[i] = next[i] / sqrt(len);
+		if (k > 0)
+			assert_true(was <= l * (1 + 1e-12));
+	}
+	free(g);
 	free(m);
 }
 
@@ -227,6 +314,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vector_to_six_decimals),
 		cmocka_unit_test(pc1_is_an_eigenvector),
+		cmocka_unit_test(gram_is_the_covariance),
+		cmocka_unit_test(pc1_of_noise),
 		cmocka_unit_test(same_bits_for_any_threads),
 		cmocka_unit_test(nothing_known_unused),
 		cmocka_unit_test(equal_rows),
