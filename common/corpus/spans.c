@@ -377,6 +377,10 @@ follow(struct spans *s, struct doc_at *d, size_t x, size_t q, size_t n)
 	}
 	while (!is_bound(s, start, d->end))
 		start++;
+	/* ends ascend, so what begins here or later lies inside */
+	while (s->n && s->v[s->n - 1].doc == d->doc &&
+	       s->v[s->n - 1].start >= start - d->begin)
+		s->n--;
 	if (s->n == s->vcap) {
 		s->vcap = s->vcap ? 2 * s->vcap : 1024;
 		s->v = xreallocarray(s->v, s->vcap, sizeof(*s->v));
