@@ -418,6 +418,7 @@ dedup_open(const struct dedup_opts *o, const char *const *files, size_t n,
 	   int filter, struct err *e)
 {
 	struct dedup *d = xcalloc(1, sizeof(*d));
+	size_t mem;
 	int i;
 
 	d->o = o;
@@ -433,11 +434,12 @@ dedup_open(const struct dedup_opts *o, const char *const *files, size_t n,
 	for (i = 0; i < args_common.threads; i++)
 		d->worker[i].parser = doc_parser_new(&o->filter.doc);
 	d->mh = minhash_new(&o->mh);
-	d->exact = keysort_new((size_t)o->mem / 8);
-	d->bands = keysort_new((size_t)o->mem / 2);
-	d->sets = spool_new((size_t)o->mem / 4);
-	d->texts = spool_new((size_t)o->mem / 16);
-	d->names = spool_new((size_t)o->mem / 16);
+	mem = (size_t)(o->spans ? o->mem / 2 : o->mem);
+	d->exact = keysort_new(mem / 8);
+	d->bands = keysort_new(mem / 2);
+	d->sets = spool_new(mem / 4);
+	d->texts = spool_new(mem / 16);
+	d->names = spool_new(mem / 16);
 	if (open_tokenizer(d, e) || dedup_open_spans(d, e) ||
 	    (filter && !(d->filter = filter_open(&o->filter, e)))) {
 		dedup_close(d);
@@ -523,9 +525,8 @@ run(struct dedup *d, struct err *e)
 	int status;
 
 	if ((d->o->apply && dedup_load_pairs(d, e)) ||
-	    dedup_scan(d, e))
+	    dedup_scan(d, e) || dedup_find_spans(d, e))
 		return -1;
-	dedup_find_spans(d);
 	if (dedup_members(d, e) || dedup_look(d, e) || dedup_join(d, e) ||
 	    dedup_write(d, e))
 		return -1;

@@ -136,6 +136,7 @@ struct dedup {
 	struct text_span *span;	/* by document and start */
 	struct source *source;	/* by document */
 	size_t nspan, nsource;
+	int spans_spilled;
 
 	struct applied applied;
 
@@ -214,7 +215,7 @@ int dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
 		      struct span text, struct err *e);
 int dedup_add_text(struct dedup *d, const struct item *x, size_t i,
 		   struct span text, struct err *e);
-void dedup_find_spans(struct dedup *d);
+int dedup_find_spans(struct dedup *d, struct err *e);
 const struct text_span *dedup_spans_of(const struct dedup *d, uint32_t doc,
 				       size_t *n);
 void dedup_cut(const struct dedup *d, uint32_t doc, struct span text,

@@ -38,15 +38,19 @@ dedup_open_spans(struct dedup *d, struct err *e)
 {
 	const struct dedup_opts *o = d->o;
 	const char *split = o->split ? o->split : "cl100k";
+	/* keys and sets of the other methods have the other half */
+	size_t mem = (size_t)(o->exact || o->near ? o->mem / 2 : o->mem);
 	int i;
 
 	if (!o->spans)
 		return 0;
 	if (o->has_span_bytes) {
-		d->spans = spans_new((size_t)o->span_bytes);
+		d->spans = spans_new((size_t)o->span_bytes, mem,
+				     args_common.threads);
 		return 0;
 	}
-	d->spantok = spantok_new((size_t)o->span_tokens);
+	d->spantok = spantok_new((size_t)o->span_tokens, mem,
+				 args_common.threads);
 	if (o->tokenizer && open_model(d, e))
 		return -1;
 	if (!o->tokenizer && !(d->split = split_new(&split, NULL, 1, e)))
@@ -156,16 +160,20 @@ add_firsts(struct text_span *v, size_t n)
 	return 2 * n;
 }
 
-void
-dedup_find_spans(struct dedup *d)
+int
+dedup_find_spans(struct dedup *d, struct err *e)
 {
 	const struct text_span *v;
 	size_t n, i, k = 0;
 
 	if (!d->spans && !d->spantok)
-		return;
-	v = d->spans ? spans_find(d->spans, &n) :
-		spantok_find(d->spantok, &n);
+		return 0;
+	v = d->spans ? spans_find(d->spans, &n, e) :
+		spantok_find(d->spantok, &n, e);
+	if (!v)
+		return -1;
+	d->spans_spilled = d->spans ? spans_spilled(d->spans) :
+		spantok_spilled(d->spantok);
 	d->span = xreallocarray(NULL, 2 * n + 1, sizeof(*d->span));
 	if (n)
 		memcpy(d->span, v, n * sizeof(*v));
@@ -187,6 +195,7 @@ dedup_find_spans(struct dedup *d)
 	spantok_free(d->spantok);
 	d->spans = NULL;
 	d->spantok = NULL;
+	return 0;
 }
 
 const struct text_span *
@@ -261,6 +270,22 @@ dedup_name_source(struct dedup *d, uint32_t n, const struct doc *doc,
 	return r ? r : spool_append(d->names, b->p, b->n, e);
 }
 
+/* What is cut: the union of the spans. */
+static void
+put_cuts(const struct text_span *v, size_t n, struct buf *b)
+{
+	uint32_t (*range)[2] = xreallocarray(NULL, n + 1, sizeof(*range));
+	size_t i;
+
+	n = spans_merge(v, n, range);
+	buf_puts(b, ",\"cuts\":[");
+	for (i = 0; i < n; i++)
+		buf_printf(b, "%s{\"start\":%u,\"end\":%u}", i ? "," : "",
+			   range[i][0], range[i][1]);
+	buf_putc(b, ']');
+	free(range);
+}
+
 int
 dedup_put_spans(struct dedup *d, uint32_t doc, struct buf *b, struct err *e)
 {
@@ -283,5 +308,6 @@ dedup_put_spans(struct dedup *d, uint32_t doc, struct buf *b, struct err *e)
 		buf_printf(b, ",\"first_start\":%u}", v[i].first_start);
 	}
 	buf_putc(b, ']');
+	put_cuts(v, n, b);
 	return 0;
 }

@@ -412,13 +412,15 @@ dedup_stats(const struct dedup *d, struct buf *b)
 			   (unsigned long long)d->bytes_by[i]);
 	buf_printf(b, ",\"clusters\":%llu,\"largest_cluster\":%llu,"
 		   "\"pairs_compared\":%llu,\"pairs_similar\":%llu,"
-		   "\"docs_without_words\":%llu,\"sorted_runs\":%zu",
+		   "\"docs_without_words\":%llu,\"sorted_runs\":%zu,"
+		   "\"spans_on_disk\":%s",
 		   (unsigned long long)d->clusters,
 		   (unsigned long long)d->largest,
 		   (unsigned long long)d->candidates,
 		   (unsigned long long)d->verified,
 		   (unsigned long long)d->no_words,
-		   keysort_runs(d->exact) + keysort_runs(d->bands));
+		   keysort_runs(d->exact) + keysort_runs(d->bands),
+		   d->spans_spilled ? "true" : "false");
 }
 
 static void

@@ -19,10 +19,11 @@
 #include <xxhash.h>
 
 #include "base/mem.h"
+#include "base/spool.h"
 
 enum { CODE = 4, LONGEST_CHAR = 4 * CODE };
 
-#define MAX_TOKENS (((size_t)1 << 30) - 1024)
+#define MAX_TOKENS (((size_t)1 << 30) - 1024)	/* of a document */
 #define MAX_ID (UINT32_C(192) << 18)	/* of tokens at bounds */
 #define MAX_MID (UINT32_C(1) << 24)
 
@@ -33,9 +34,9 @@ struct piece {
 
 struct spantok {
 	struct spans *spans;
-	uint32_t *end;		/* of each token, in its text */
-	size_t n, cap;
-	size_t *first;		/* token of each document */
+	struct spool *end;	/* of each token, in its text */
+	uint64_t n;
+	uint64_t *first;		/* token of each document */
 	size_t ndocs, docs_cap;
 	struct buf code;
 	struct buf bytes;	/* of the pieces */
@@ -44,14 +45,16 @@ struct spantok {
 	uint32_t *slot;		/* piece + 1; 0: free */
 	size_t mask;
 	struct text_span *v;
+	int spilled;
 };
 
 struct spantok *
-spantok_new(size_t least)
+spantok_new(size_t least, size_t mem, int threads)
 {
 	struct spantok *t = xcalloc(1, sizeof(*t));
 
-	t->spans = spans_new(CODE * least);
+	t->end = spool_new(mem / 16);
+	t->spans = spans_new(CODE * least, mem - mem / 16, threads);
 	spans_longest_char(t->spans, LONGEST_CHAR);
 	t->mask = 4095;
 	t->slot = xcalloc(t->mask + 1, sizeof(*t->slot));
@@ -76,7 +79,7 @@ spantok_free(struct spantok *t)
 		return;
 	spans_free(t->spans);
 	free_pieces(t);
-	free(t->end);
+	spool_free(t->end);
 	free(t->first);
 	free(t->v);
 	free(t);
@@ -143,20 +146,6 @@ put_code(char *p, uint32_t id, int mid)
 	p[3] = (char)(0x80 | (id & 63));
 }
 
-static void
-make_room(struct spantok *t, size_t n)
-{
-	if (t->n + n > t->cap) {
-		t->cap = t->n + n + t->cap / 2;
-		t->end = xreallocarray(t->end, t->cap, sizeof(*t->end));
-	}
-	if (t->ndocs == t->docs_cap) {
-		t->docs_cap = t->docs_cap ? 2 * t->docs_cap : 1024;
-		t->first = xreallocarray(t->first, t->docs_cap,
-					 sizeof(*t->first));
-	}
-}
-
 int
 spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 	    const uint32_t *id, size_t n, struct err *e)
@@ -165,10 +154,15 @@ spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 	size_t i;
 	int mid;
 
-	if (n > MAX_TOKENS - t->n)
-		return err_set(e, "--spans: more than %zu tokens: deduplicate "
-			       "in parts", MAX_TOKENS);
-	make_room(t, n);
+	if (n > MAX_TOKENS)
+		return err_set(e, "--spans: a document of more than %zu "
+			       "tokens: use --span-bytes", MAX_TOKENS);
+	if (t->ndocs == t->docs_cap) {
+		t->docs_cap = t->docs_cap ? t->docs_cap + t->docs_cap / 2 :
+			1024;
+		t->first = xreallocarray(t->first, t->docs_cap,
+					 sizeof(*t->first));
+	}
 	buf_reset(&t->code);
 	buf_reserve(&t->code, CODE * n + 1);
 	for (i = 0; i < n; i++) {
@@ -183,40 +177,54 @@ spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 	}
 	t->code.n = CODE * n;
 	t->first[t->ndocs++] = t->n;
-	if (n)
-		memcpy(t->end + t->n, end, n * sizeof(*end));
 	t->n += n;
+	if (spool_append(t->end, end, n * sizeof(*end), e))
+		return -1;
 	return spans_add(t->spans, buf_span(&t->code), e);
 }
 
-/* The byte where a token of a document begins. */
-static uint32_t
-byte_of(const struct spantok *t, uint32_t doc, uint32_t code)
+/* From codes to the byte where a token of a document begins. */
+static int
+to_byte(struct spantok *t, uint32_t doc, uint32_t *at, struct err *e)
 {
-	size_t i = code / CODE;
+	uint64_t i = *at / CODE;
 
-	return i ? t->end[t->first[doc] + i - 1] : 0;
+	if (!i)
+		return 0;
+	return spool_read(t->end, (t->first[doc] + i - 1) * sizeof(*at), at,
+			  sizeof(*at), e);
 }
 
 const struct text_span *
-spantok_find(struct spantok *t, size_t *n)
+spantok_find(struct spantok *t, size_t *n, struct err *e)
 {
 	const struct text_span *v;
 	size_t i;
 
 	free_pieces(t);
-	v = spans_find(t->spans, n);
+	v = spans_find(t->spans, n, e);
+	if (!v)
+		return NULL;
 	t->v = xreallocarray(NULL, *n + 1, sizeof(*t->v));
-	for (i = 0; i < *n; i++)
-		t->v[i] = (struct text_span){
-			v[i].doc, v[i].first,
-			byte_of(t, v[i].doc, v[i].start),
-			byte_of(t, v[i].doc, v[i].end),
-			byte_of(t, v[i].first, v[i].first_start)
-		};
+	memcpy(t->v, v, *n * sizeof(*v));
+	t->spilled = spans_spilled(t->spans);
 	spans_free(t->spans);
 	t->spans = NULL;
+	for (i = 0; i < *n; i++) {
+		struct text_span *x = &t->v[i];
+
+		if (to_byte(t, x->doc, &x->start, e) ||
+		    to_byte(t, x->doc, &x->end, e) ||
+		    to_byte(t, x->first, &x->first_start, e))
+			return NULL;
+	}
 	return t->v;
+}
+
+int
+spantok_spilled(const struct spantok *t)
+{
+	return t->spilled || spool_on_disk(t->end);
 }
 
 /* --- a model's tokens in the text --- */

@@ -6,11 +6,10 @@
  * tokens stand in an earlier document, or wholly before it in the same one.
  * Tokens are the pieces of a split, or a model's.
  *
- * At most 2^30 tokens.  Memory: 9 to 15 bytes a token, 8 to 16 a document, 17
- * to 34 for each half of a window's length, 11 to 32 for each window that is
- * the first of its kind and near a place that comes again; pieces also 24 to
- * 48 bytes and up to twice their length for each different one, of which
- * there are 50,331,648 at most.
+ * Memory: that of spans.h, where a token is four bytes; four bytes a token
+ * more, which are on disk past a sixteenth of `mem`; 8 to 12 a document; and
+ * for pieces 24 to 48 bytes and up to twice their length for each different
+ * one, of which there are 50,331,648 at most.
  */
 #ifndef ASSAY_SPANTOK_H
 #define ASSAY_SPANTOK_H
@@ -21,7 +20,7 @@
 struct spantok;
 
 /* least: tokens of the shortest window, 1 to 2^28. */
-struct spantok *spantok_new(size_t least);
+struct spantok *spantok_new(size_t least, size_t mem, int threads);
 void spantok_free(struct spantok *t);	/* NULL is fine */
 
 /*
@@ -33,7 +32,10 @@ int spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 		const uint32_t *id, size_t n, struct err *e);
 
 /* As spans_find(); starts and ends are bytes of the texts. */
-const struct text_span *spantok_find(struct spantok *t, size_t *n);
+const struct text_span *spantok_find(struct spantok *t, size_t *n,
+				     struct err *e);
+
+int spantok_spilled(const struct spantok *t);	/* as spans_spilled() */
 
 /*
  * The ends in the text of a model's tokens, which must spell it: bytes, or

@@ -472,7 +472,7 @@ left() {
 		= 'one|zwei drei|' ]
 	dedup --spans --span-bytes 8 --report "$T/r" "$T/in" > "$T/out"
 	[ "$(left < "$T/out")" = 'one two three four|' ]
-	[ "$(cat "$T/r")" = '{"id":"2","action":"drop","reason":"span","spans":[{"start":4,"end":19,"first_id":"1","first_at":"'"$T/in"':1","first_start":3}]}' ]
+	[ "$(cat "$T/r")" = '{"id":"2","action":"drop","reason":"span","spans":[{"start":4,"end":19,"first_id":"1","first_at":"'"$T/in"':1","first_start":3}],"cuts":[{"start":4,"end":19}]}' ]
 }
 
 @test "spans: cases of other tools" {
@@ -594,6 +594,50 @@ left() {
 			"So: The e$(printf '\xcc\x81')" > "$T/want"
 		diff "$T/want" "$T/got"
 	done
+}
+
+# numbered words; every fifth document has 300 of them from an earlier one
+copies() {	# copies DOCS
+	awk -v docs="$1" 'BEGIN {
+		for (d = 0; d < docs; d++) {
+			printf "{\"id\":\"%d\",\"text\":\"", d
+			for (i = 0; i < 400; i++) {
+				x = d * 400 + i
+				if (d % 5 == 4 && i >= 50 && i < 350)
+					x = int(d / 15) * 2000 + 400 + i
+				printf "%sw%x", i ? " " : "", x * 40503 % 4194301
+			}
+			print "\"}"
+		}
+	}'
+}
+
+@test "spans: --mem holds, and what is found does not depend on it" {
+	if nm "$BIN/dedup" 2> "$T/nm" | grep -q __asan_init; then
+		skip "a sanitizer's own memory is not bounded"
+	fi
+	copies 5000 > "$T/in"
+	# 14 MB of text, 8 MB of tokens; 45 MB are libraries and blocks
+	for how in '--span-bytes 100' '--span-tokens 50'; do
+		# shellcheck disable=SC2086
+		dedup --spans $how --report "$T/r1" -o "$T/o1" \
+			--stats "$T/s" "$T/in"
+		[ "$(stat_of spans_on_disk "$T/s")" = false ]
+		for run in '-j1 --mem 4Mi' '-j3 --mem 8Mi'; do (
+			ulimit -v 120000
+			export TMPDIR="$T/tmp"
+			mkdir -p "$TMPDIR"
+			# shellcheck disable=SC2086
+			MALLOC_ARENA_MAX=1 dedup $run --spans $how \
+				--report "$T/r2" -o "$T/o2" --stats "$T/s" \
+				"$T/in"
+		) done
+		cmp "$T/r1" "$T/r2"
+		cmp "$T/o1" "$T/o2"
+		[ "$(stat_of spans_on_disk "$T/s")" = true ]
+		[ -z "$(ls -A "$T/tmp")" ]
+	done
+	[ "$(wc -l < "$T/r1")" -eq 1000 ]
 }
 
 @test "spans: tokens, usage" {

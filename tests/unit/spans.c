@@ -52,38 +52,110 @@ naive(const struct span *d, size_t k, size_t least, char *cut)
 				memset(cut + s, 1, e - s);
 }
 
+/* The first place of d[k][s, e): 1 when it is before, as a copy must be. */
+static int
+first_place(const struct span *d, size_t k, size_t s, size_t e, size_t *doc,
+	    size_t *q)
+{
+	for (*doc = 0; *doc <= k; ++*doc)
+		for (*q = 0; *q + (e - s) <= (*doc < k ? d[*doc].n : s); ++*q)
+			if (!memcmp(d[*doc].p + *q, d[k].p + s, e - s))
+				return 1;
+	return 0;
+}
+
+static struct text_span
+naive_follow(const struct span *d, size_t k, size_t s, size_t e, size_t doc,
+	     size_t q)
+{
+	size_t to = q + (e - s);
+
+	while (e < d[k].n && to < (doc < k ? d[doc].n : s) &&
+	       d[k].p[e] == d[doc].p[to]) {
+		e++;
+		to++;
+	}
+	while (!bound(d[k], e)) {
+		e--;
+		to--;
+	}
+	while (s && q && (doc < k || to < s) &&
+	       d[k].p[s - 1] == d[doc].p[q - 1]) {
+		s--;
+		q--;
+	}
+	while (!bound(d[k], s)) {
+		s++;
+		q++;
+	}
+	return (struct text_span){(uint32_t)k, (uint32_t)doc, (uint32_t)s,
+				  (uint32_t)e, (uint32_t)q};
+}
+
+/* The spans of a document as the header defines them; returns how many. */
+static size_t
+naive_spans(const struct span *d, size_t k, size_t least, struct text_span *v)
+{
+	struct text_span last = {0, 0, 0, 0, 0};
+	size_t s, e, c, n = 0, doc, q;
+	int found;
+
+	for (s = 0; s < d[k].n; s += c) {
+		for (c = 1; !bound(d[k], s + c); c++)
+			;
+		found = 0;
+		for (e = s + least; e <= d[k].n && (!found ||
+		     e < s + least + c); e++) {
+			if (!bound(d[k], e))
+				continue;
+			found = 1;
+			if ((s >= last.start && e <= last.end) ||
+			    !first_place(d, k, s, e, &doc, &q))
+				continue;
+			last = naive_follow(d, k, s, e, doc, q);
+			while (n && v[n - 1].start >= last.start)
+				n--;
+			v[n++] = last;
+		}
+	}
+	return n;
+}
+
+struct way {
+	size_t mem;
+	int threads, weak;
+};
+
 static void
-check_docs(const struct span *d, size_t n, size_t least)
+check_way(const struct span *d, size_t n, size_t least, struct way w)
 {
 	char want[LONGEST * 8], got[LONGEST * 8];
-	struct spans *s = spans_new(least);
+	struct spans *s = spans_new(least, w.mem, w.threads);
+	static struct text_span naively[LONGEST * 8];
 	const struct text_span *v;
 	uint32_t (*range)[2];
 	struct err e = {0};
 	size_t i, k, nv, at_span = 0, m;
 
+	if (w.weak)
+		spans_weaken(s);
 	for (i = 0; i < n; i++)
 		assert_int_equal(spans_add(s, d[i], &e), 0);
-	v = spans_find(s, &nv);
+	v = spans_find(s, &nv, &e);
+	assert_non_null(v);
 	range = malloc((nv + 1) * sizeof(*range));
 	for (i = 0; i < n; i++) {
 		size_t first = at_span;
 
 		memset(got, 0, d[i].n + 1);
-		for (; at_span < nv && v[at_span].doc == i; at_span++) {
-			const struct text_span *x = &v[at_span];
-			size_t len = x->end - x->start;
-
-			assert_true(x->end <= d[i].n && len >= least);
-			assert_true(bound(d[i], x->start));
-			assert_true(bound(d[i], x->end));
-			assert_true(x->first < i || (x->first == i &&
-				    x->first_start + len <= x->start));
-			assert_true(x->first_start + len <= d[x->first].n);
-			assert_memory_equal(d[i].p + x->start,
-					    d[x->first].p + x->first_start,
-					    len);
-		}
+		while (at_span < nv && v[at_span].doc == i)
+			at_span++;
+		m = naive_spans(d, i, least, naively);
+		if (m != at_span - first ||
+		    memcmp(naively, v + first, m * sizeof(*v)))
+			fail_msg("spans of document %zu of %zu, windows of "
+				 "%zu, \"%.*s\", %zu bytes", i, n, least,
+				 (int)d[i].n, d[i].p, w.mem);
 		m = spans_merge(v + first, at_span - first, range);
 		for (k = 0; k < m; k++)
 			memset(got + range[k][0], 1,
@@ -98,6 +170,20 @@ check_docs(const struct span *d, size_t n, size_t least)
 	spans_free(s);
 }
 
+/* In memory; sorted; texts on disk and three threads; with bad hashes. */
+static const struct way ways[] = {
+	{(size_t)1 << 30, 1, 0}, {8192, 1, 0}, {256, 3, 0}, {4096, 1, 1}
+};
+
+static void
+check_docs(const struct span *d, size_t n, size_t least)
+{
+	size_t i;
+
+	for (i = 0; i < TEST_COUNT(ways); i++)
+		check_way(d, n, least, ways[i]);
+}
+
 static void
 test_random(void **state)
 {
@@ -110,7 +196,7 @@ test_random(void **state)
 	size_t round, i, k, n, len, kinds;
 
 	(void)state;
-	for (round = 0; round < 6000; round++) {
+	for (round = 0; round < 2000; round++) {
 		n = 1 + below(DOCS);
 		kinds = round % 3 == 0 ? 2 : round % 3 == 1 ? 3 :
 			TEST_COUNT(piece);
@@ -166,6 +252,59 @@ test_examples(void **state)
 	check_docs(c, 3, 5);
 	check_docs(c, 0, 5);
 	check_docs(c + 1, 1, 1);
+}
+
+/* Many segments: what is found on disk is what is found in memory. */
+static void
+test_long(void **state)
+{
+	enum { SIZE = 300000, MOST = 64 };
+	struct buf b = {0};
+	size_t round, i, k, n, from, len, nv[2];
+	const struct text_span *v[2];
+	struct spans *s[2];
+	struct err e = {0};
+
+	(void)state;
+	for (round = 0; round < 6; round++) {
+		size_t least = round < 5 ? 1 + below(200) : 70000;
+
+		buf_reset(&b);
+		while (b.n < SIZE) {
+			len = below(1000);
+			if (b.n > 5000 && below(3)) {
+				from = below(b.n - 1000);
+				buf_reserve(&b, len);
+				buf_put(&b, b.p + from, len);
+				continue;
+			}
+			while (len--)
+				buf_putc(&b, (char)('a' + below(3)));
+		}
+		if (round == 5) {
+			buf_reserve(&b, b.n);
+			buf_put(&b, b.p, b.n);
+		}
+		s[0] = spans_new(least, (size_t)1 << 30, 1);
+		s[1] = spans_new(least, 200000, 2);
+		for (i = 0; i < b.n; i += n) {
+			n = round < 5 ? below(40000) : b.n / 3;
+			n = n < b.n - i ? n : b.n - i;
+			for (k = 0; k < 2; k++)
+				spans_add(s[k], (struct span){b.p + i, n}, &e);
+		}
+		for (k = 0; k < 2; k++)
+			v[k] = spans_find(s[k], &nv[k], &e);
+		assert_int_equal(e.set, 0);
+		assert_int_equal(nv[0], nv[1]);
+		assert_true(nv[0] > 0);
+		assert_memory_equal(v[0], v[1], nv[0] * sizeof(*v[0]));
+		assert_false(spans_spilled(s[0]));
+		assert_true(spans_spilled(s[1]));
+		for (k = 0; k < 2; k++)
+			spans_free(s[k]);
+	}
+	buf_clear(&b);
 }
 
 /* --- repeats --- */
@@ -289,6 +428,7 @@ main(void)
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_loops),
 		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_phrase),
 	};
