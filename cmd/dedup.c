@@ -192,7 +192,7 @@ main(int argc, char **argv)
 		{"json", 0, ARG_FLAG, &o.json, NULL,
 		 "JSON from --curve and --explain", 0, 0, NULL, NULL},
 		{"mem", 0, ARG_INT, &d->mem, "BYTES",
-		 "memory for keys and sets; the rest goes to $TMPDIR",
+		 "memory for keys, sets, spans; the rest goes to $TMPDIR",
 		 1 << 20, 1e15, NULL, NULL},
 	};
 	struct args a = {"dedup", "[options] [FILE...]",
