@@ -36,9 +36,10 @@ OPT ?= -O3
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 CPPFLAGS += -D_GNU_SOURCE -DASSAY_VERSION='"$(VERSION)"' -Icommon -I.
 OMP ?= -fopenmp
+LDOMP = $(OMP)
 CFLAGS += -std=gnu11 $(OPT) -g $(WARN) $(OMP) -pthread $(SANFLAGS)
 CXXFLAGS += -std=c++17 $(OPT) -g -Wall -Wextra -pthread $(SANFLAGS)
-LDFLAGS += $(OMP) -pthread $(SANFLAGS) -Wl,--as-needed
+LDFLAGS += $(LDOMP) -pthread $(SANFLAGS) -Wl,--as-needed
 LIBS := -lzstd -lz -lsimdjson -lpcre2-8 -lutf8proc -lstdc++ -lm
 
 PROGS := $(patsubst cmd/%.c,$(BIN)/%,$(wildcard cmd/*.c))
@@ -47,6 +48,11 @@ KERNEL_SRC := $(wildcard kernels/*.c kernels/ref/*.c kernels/cpu/*.c)
 COMMON_OBJ := $(patsubst %,$(B)/%.o,$(basename $(COMMON_SRC)))
 KERNEL_OBJ := $(patsubst %,$(B)/%.o,$(basename $(KERNEL_SRC)))
 CMD_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard cmd/*.c))
+ifeq ($(SANITIZE),thread)	# tests/tsan/omp.c in libgomp's place
+KERNEL_OBJ += $(B)/tests/tsan/omp.o
+TSAN_TEST := $(B)/tests/tsan/race
+LDOMP :=
+endif
 LIBA := $(B)/libassay.a
 LIBK := $(B)/libkernels.a
 
@@ -101,7 +107,7 @@ EVERY := $(patsubst $(BIN)/%,$(B)/tests/every/%.manners,$(PROGS)) \
 	$(patsubst $(BIN)/%,$(B)/tests/every/%.faults,$(PROGS)) \
 	$(B)/tests/every/careless.faults
 FUZZ_SECONDS ?= 60
-TESTS ?= $(UNIT) $(KERNEL_TESTS) $(FUZZERS) $(EVERY) \
+TESTS ?= $(TSAN_TEST) $(UNIT) $(KERNEL_TESTS) $(FUZZERS) $(EVERY) \
 	$(filter-out tests/cli/all.bats,$(wildcard tests/cli/*.bats))
 TESTLIBS := $(LIBA) $(LIBK) $(LIBA) $(LIBS) -ldnnl -lcmocka
 
@@ -138,7 +144,7 @@ check:	## check: install what is missing, build, run the tests
 check-run: all tests
 	@TEST_BUILD=$(B) BIN=$(BIN) tests/run -j $(NPROC) $(TESTS)
 
-tests: $(UNIT) $(KERNEL_TESTS) $(FUZZERS) $(FAULT_LIB) $(EVERY)
+tests: $(TSAN_TEST) $(UNIT) $(KERNEL_TESTS) $(FUZZERS) $(FAULT_LIB) $(EVERY)
 
 unit: $(B)/tests/unit/$(T)	## unit: run one unit test: make unit T=rng
 	$<

@@ -12,22 +12,6 @@
 #include "base/mem.h"
 
 /*
- * GCC's OpenMP runtime is not built for ThreadSanitizer, which therefore does
- * not see that a team starts after its caller's writes and ends before its
- * reads.  These say so; the few words that OpenMP itself hands over are kept
- * from its eyes (no_sanitize), the tasks are not.
- */
-#ifdef __SANITIZE_THREAD__
-void __tsan_acquire(void *addr);
-void __tsan_release(void *addr);
-#define ACQUIRE(p) __tsan_acquire(p)
-#define RELEASE(p) __tsan_release(p)
-#else
-#define ACQUIRE(p) ((void)(p))
-#define RELEASE(p) ((void)(p))
-#endif
-
-/*
  * In the caller.  oneDNN sees no team here and would start its own threads,
  * so it is told that there is one.
  */
@@ -42,7 +26,6 @@ alone(int64_t n, void (*fn)(void *arg, int64_t i, int thread), void *arg)
 	omp_set_num_threads(threads);
 }
 
-__attribute__((no_sanitize("thread")))
 void
 cpu_each(struct cpu *c, int64_t n, void (*fn)(void *arg, int64_t i, int thread),
 	 void *arg)
@@ -51,18 +34,14 @@ cpu_each(struct cpu *c, int64_t n, void (*fn)(void *arg, int64_t i, int thread),
 		alone(n, fn, arg);
 		return;
 	}
-	RELEASE(&c->threads);
 #pragma omp parallel num_threads(c->threads)
 	{
 		int thread = omp_get_thread_num();
 
-		ACQUIRE(&c->threads);
 #pragma omp for schedule(dynamic, 1) nowait
 		for (int64_t i = 0; i < n; i++)
 			fn(arg, i, thread);
-		RELEASE(&c->scratch);
 	}
-	ACQUIRE(&c->scratch);
 }
 
 void *
