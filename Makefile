@@ -83,6 +83,12 @@ FLAGS_rng := -ffp-contract=off
 # So are the sums over a matrix.
 FLAGS_rows := -ffp-contract=off
 
+# The vector loops, one file an instruction set; cpu_open() picks one.
+FLAGS_vec_avx2 := -mavx2 -mfma -mf16c -mbmi -mbmi2
+FLAGS_vec_avx512 := -mavx2 -mfma -mbmi -mbmi2 \
+	-mavx512f -mavx512bw -mavx512dq -mavx512vl
+FLAGS_vec_avx512bf16 := $(FLAGS_vec_avx512) -mavx512bf16
+
 # Only the programs named lm-* link the kernels and what they need.
 $(BIN)/lm-%: $(B)/cmd/lm-%.o $(LIBA) $(LIBK)
 	@mkdir -p $(@D)

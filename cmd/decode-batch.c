@@ -376,8 +376,8 @@ main(int argc, char **argv)
 		 &o.has_order},
 	};
 	const struct args a = {"decode-batch", "[options] [FILE...]",
-		"show what a model sees: windows of shards as text", table,
-		sizeof(table) / sizeof(*table)};
+		"show what a model sees: windows of shards as text",
+		.table = table, .n = sizeof(table) / sizeof(*table)};
 	struct err e = {0};
 	int at = args_parse(&a, argc, argv), r;
 

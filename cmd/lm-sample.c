@@ -77,7 +77,7 @@ static const struct arg table[] = {
 static const struct args args = {
 	"lm-sample", "--model DIR [options] [--prompt TEXT | --prompts FILE | "
 	"--score FILE]", "text from a language model, and scores of given text",
-	table, sizeof(table) / sizeof(*table),
+	.table = table, .n = sizeof(table) / sizeof(*table),
 };
 
 /* Everything that has to be loaded and let go. */

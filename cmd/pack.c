@@ -297,7 +297,8 @@ main(int argc, char **argv)
 		 "where the shards go; else stdout", 0, 0, NULL, NULL},
 	};
 	struct args a = {"pack", "--tokenizer FILE [options] [FILE...]",
-			 "turn documents into shards of token ids", table, 16};
+			 "turn documents into shards of token ids",
+			 .table = table, .n = 16};
 	struct pack p = {0};
 	struct packsum sum = {&p.job, 0, 0, 0, 0};
 	struct err e = {0};

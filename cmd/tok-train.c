@@ -100,7 +100,8 @@ parse(struct options *o, int argc, char **argv)
 	};
 	struct args a = {
 		"tok-train", "[options] [FILE...]",
-		"learn a byte-level BPE vocabulary from documents", t, 11
+		"learn a byte-level BPE vocabulary from documents",
+		.table = t, .n = 11
 	};
 	int at;
 

@@ -1,6 +1,8 @@
 /*
  * vec_avx512bf16.c - the vector loops for AVX-512 with bf16 instructions
  */
-#pragma GCC target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
+#ifndef __AVX512BF16__
+#error "the Makefile has flags for this file"
+#endif
 #define VEC vec_avx512bf16
 #include "kernels/cpu/vec_impl.h"

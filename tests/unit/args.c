@@ -30,7 +30,7 @@ static const struct arg table[] = {
 };
 
 static const struct args toy = { "toy", "[options] [FILE...]", "does nothing",
-				 table, TEST_COUNT(table) };
+				 .table = table, .n = TEST_COUNT(table) };
 
 static void
 put_result(int argc, char **argv, int first)

@@ -189,7 +189,7 @@ test_random(void **state)
 {
 	static const char *const piece[] = {
 		"a", "b", "c", "\xc3\xa9", "\xc3\xa8", "\xe6\x97\xa5",
-		"\xe6\x97\xa6", "\xf0\x9f\x98\x80", "abcab", "a\xc3\xa9""b",
+		"\xe6\x97\xa6", "\xf0\x9f\x98\x80", "abcab", "a\xc3\xa9\x62",
 	};
 	struct buf b[DOCS] = {{0}};
 	struct span d[DOCS];
