@@ -4,10 +4,10 @@
  * Logits, loss, loss with z-loss and every gradient, windows with one
  * document and with several, on every table of kernels there is.  A gradient
  * is compared in the 2-norm of its tensor.  In bf16 the goldens of a folder of
- * float weights include the rounding of the weights; gradients are held
+ * float weights include the rounding of the weights; gradients are also held
  * against ref in fp32 (itself within 1e-5 of the goldens) with the same
- * rounded weights.  The same pass in two halves with
- * accumulation, and with other windows beside it, must give the same.
+ * rounded weights.  The same pass in two halves with accumulation, and with
+ * other windows beside it, must give the same.
  */
 #include "tests/unit/test.h"
 
@@ -262,6 +262,17 @@ check_logits(struct fix *f, const char *prefix, const struct pass_batch *b,
 	free(ref);
 }
 
+/*
+ * What bf16 allows against goldens of fp32 weights: the gains of QK-norm sum
+ * up many terms of either sign.  PyTorch 2.15 is off by 2.2e-2 on the same
+ * model and batch with autocast, and by 2.4e-2 all in bf16.
+ */
+static double
+allowed(const char *tensor, enum kdtype dt, double tol)
+{
+	return dt == K_BF16 && strstr(tensor, "_norm.weight") ? 2.3e-2 : tol;
+}
+
 static int
 check_grads(struct fix *f, const char *prefix, double tol, const char *where)
 {
@@ -280,7 +291,8 @@ check_grads(struct fix *f, const char *prefix, double tol, const char *where)
 			continue;
 		assert_int_equal(n, t->rows * t->cols);
 		check(distance(f->host + f->m->param[t->param].at +
-			       t->row * t->cols, ref, n), tol, where, t->name);
+			       t->row * t->cols, ref, n),
+		      allowed(t->name, f->m->dt, tol), where, t->name);
 		free(ref);
 		seen++;
 	}
@@ -356,10 +368,8 @@ check_folder(const char *table, const char *folder, enum kdtype dt)
 	      tol, where, "loss");
 	check(fabs(mean_loss(f, count, 1e-3) / golden_loss(f, "loss_z") - 1),
 	      tol, where, "loss with z");
-	if (dt == K_F32)
-		assert_int_equal(check_grads(f, "", tol, where),
-				 f->m->ntensors);
-	else
+	assert_int_equal(check_grads(f, "", tol, where), f->m->ntensors);
+	if (dt == K_BF16)
 		check_rounded(f, folder, "", tol, where);
 
 	count = load_batch(f, "packed.");
@@ -368,9 +378,8 @@ check_folder(const char *table, const char *folder, enum kdtype dt)
 	pass_run(f->p, &b);
 	check(fabs(mean_loss(f, count, 0) / golden_loss(f, "packed.loss") - 1),
 	      tol, where, "packed loss");
-	if (dt == K_F32)
-		check_grads(f, "packed.", tol, where);
-	else
+	check_grads(f, "packed.", tol, where);
+	if (dt == K_BF16)
 		check_rounded(f, folder, "packed.", tol, where);
 	fix_free(f);
 }
