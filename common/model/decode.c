@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "model/carve.h"
 #include "model/decode.h"
+#include "model/layer.h"
 
 struct decoder {
 	struct llama *m;
@@ -117,45 +118,15 @@ send_rows(struct decoder *d, int64_t n, const int32_t *tok,
 }
 
 static void
-norm(struct decoder *d, size_t w, int64_t n)
-{
-	d->k->rmsnorm_fwd(d->k, &(struct k_rmsnorm_fwd){
-		.n = n, .c = d->m->c.hidden, .dt = d->m->dt, .x = d->x,
-		.w = d->m->param[w].data, .eps = (float)d->m->c.norm_eps,
-		.y = d->h});
-}
-
-static void
-product(struct decoder *d, size_t w, int64_t n, const void *x, void *y)
-{
-	d->k->matmul_fwd(d->k, &(struct k_matmul_fwd){
-		.w = d->m->param[w].w, .n = n, .x = x, .y = y,
-		.ydt = d->m->dt});
-}
-
-static void
-product_add(struct decoder *d, size_t w, int64_t n, const void *x)
-{
-	d->k->matmul_fwd(d->k, &(struct k_matmul_fwd){
-		.w = d->m->param[w].w, .n = n, .x = x, .y = d->x,
-		.ydt = K_F32, .add = d->x});
-}
-
-static void
 attention(struct decoder *d, const struct llama_layer *l, int64_t layer,
 	  int64_t n)
 {
 	const struct llama *m = d->m;
 	const struct model_config *c = &m->c;
+	struct k_rope_fwd rope = layer_rope(m, l, n, d->qkv, d->qkv, d->pos);
 	struct kernels *k = d->k;
 
-	k->rope_fwd(k, &(struct k_rope_fwd){
-		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
-		.dt = m->dt, .in = d->qkv, .out = d->qkv, .pos = d->pos,
-		.cos = m->cos, .sin = m->sin,
-		.qw = c->qk_norm ? m->param[l->qnorm].data : NULL,
-		.kw = c->qk_norm ? m->param[l->knorm].data : NULL,
-		.eps = (float)c->norm_eps});
+	k->rope_fwd(k, &rope);
 	k->kv_put(k, &(struct k_kv_put){
 		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
 		.p = d->positions, .dt = m->dt, .qkv = d->qkv,
@@ -166,24 +137,20 @@ attention(struct decoder *d, const struct llama_layer *l, int64_t layer,
 		.p = d->positions, .dt = m->dt, .qkv = d->qkv,
 		.slot = d->slot, .pos = d->pos, .kc = d->kc[layer],
 		.vc = d->vc[layer],
-		.scale = 1 / __builtin_sqrtf((float)c->head_dim), .o = d->o});
+		.scale = layer_attn_scale(m), .o = d->o});
 }
 
 static void
 layer_run(struct decoder *d, int64_t layer, int64_t n)
 {
-	const struct llama_layer *l = &d->m->layer[layer];
+	const struct llama *m = d->m;
+	const struct llama_layer *l = &m->layer[layer];
 
-	norm(d, l->norm1, n);
-	product(d, l->qkv, n, d->h, d->qkv);
+	layer_norm(m, l->norm1, n, d->x, d->h, NULL);
+	layer_product(m, l->qkv, n, d->h, d->qkv);
 	attention(d, l, layer, n);
-	product_add(d, l->o, n, d->o);
-	norm(d, l->norm2, n);
-	product(d, l->gu, n, d->h, d->gu);
-	d->k->swiglu_fwd(d->k, &(struct k_swiglu_fwd){
-		.n = n, .f = d->m->c.inter, .dt = d->m->dt, .gu = d->gu,
-		.a = d->act});
-	product_add(d, l->down, n, d->act);
+	layer_product_add(m, l->o, n, d->o, d->x, d->x);
+	layer_feed_forward(m, l, n, d->x, d->h, NULL, d->gu, d->act, d->x);
 }
 
 void
@@ -194,13 +161,10 @@ decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
 	int64_t i;
 
 	send_rows(d, n, tok, slot, pos);
-	d->k->embed_fwd(d->k, &(struct k_embed_fwd){
-		.n = n, .c = m->c.hidden, .dt = m->dt,
-		.w = m->param[m->embed].data, .tok = d->tok, .scale = 1,
-		.y = d->x});
+	layer_embed(m, n, d->tok, d->x);
 	for (i = 0; i < m->c.layers; i++)
 		layer_run(d, i, n);
-	norm(d, m->norm, n);
+	layer_norm(m, m->norm, n, d->x, d->h, NULL);
 }
 
 static const void *

@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "model/carve.h"
+#include "model/layer.h"
 #include "model/pass.h"
 
 struct acts {
@@ -162,80 +163,25 @@ pass_free(struct pass *p)
 /* ---- forward ---- */
 
 static void
-norm_fwd(struct pass *p, const float *x, size_t w, void *y, float *rstd,
-	 int64_t n)
-{
-	p->k->rmsnorm_fwd(p->k, &(struct k_rmsnorm_fwd){
-		.n = n, .c = p->m->c.hidden, .dt = p->m->dt, .x = x,
-		.w = p->m->param[w].data, .eps = (float)p->m->c.norm_eps,
-		.y = y, .rstd = rstd});
-}
-
-static void
-product(struct pass *p, size_t w, int64_t n, const void *x, void *y)
-{
-	p->k->matmul_fwd(p->k, &(struct k_matmul_fwd){
-		.w = p->m->param[w].w, .n = n, .x = x, .y = y,
-		.ydt = p->m->dt});
-}
-
-/* y = x W' + add, both of them float: back into the residual stream. */
-static void
-product_add(struct pass *p, size_t w, int64_t n, const void *x, float *y,
-	    const float *add)
-{
-	p->k->matmul_fwd(p->k, &(struct k_matmul_fwd){
-		.w = p->m->param[w].w, .n = n, .x = x, .y = y, .ydt = K_F32,
-		.add = add});
-}
-
-static struct k_rope_fwd
-rope_args(const struct pass *p, const struct llama_layer *l,
-	  const struct acts *a, int64_t n)
-{
-	const struct llama *m = p->m;
-	int norm = m->c.qk_norm;
-
-	return (struct k_rope_fwd){
-		.n = n, .h = m->c.heads, .g = m->c.kv_heads,
-		.d = m->c.head_dim, .dt = m->dt, .in = a->qkv0, .out = a->qkv,
-		.pos = p->pos, .cos = m->cos, .sin = m->sin,
-		.qw = norm ? m->param[l->qnorm].data : NULL,
-		.kw = norm ? m->param[l->knorm].data : NULL,
-		.eps = (float)m->c.norm_eps};
-}
-
-static float
-attn_scale(const struct pass *p)
-{
-	return 1 / __builtin_sqrtf((float)p->m->c.head_dim);
-}
-
-static void
 layer_fwd(struct pass *p, const struct llama_layer *l, struct acts *a,
 	  float *out, const struct pass_batch *b)
 {
-	const struct model_config *c = &p->m->c;
+	const struct llama *m = p->m;
 	struct kernels *k = p->k;
-	struct k_rope_fwd rope;
 	int64_t n = b->b * p->t;
+	struct k_rope_fwd rope = layer_rope(m, l, n, a->qkv0, a->qkv, p->pos);
 
-	norm_fwd(p, a->x, l->norm1, a->h1, a->rstd1, n);
-	product(p, l->qkv, n, a->h1, a->qkv0);
-	rope = rope_args(p, l, a, n);
+	layer_norm(m, l->norm1, n, a->x, a->h1, a->rstd1);
+	layer_product(m, l->qkv, n, a->h1, a->qkv0);
 	k->rope_fwd(k, &rope);
 	k->attn_fwd(k, &(struct k_attn_fwd){
-		.b = b->b, .t = p->t, .h = c->heads, .g = c->kv_heads,
-		.d = c->head_dim, .dt = p->m->dt, .qkv = a->qkv,
-		.start = b->start, .scale = attn_scale(p), .o = a->o,
+		.b = b->b, .t = p->t, .h = m->c.heads, .g = m->c.kv_heads,
+		.d = m->c.head_dim, .dt = m->dt, .qkv = a->qkv,
+		.start = b->start, .scale = layer_attn_scale(m), .o = a->o,
 		.lse = a->lse});
-	product_add(p, l->o, n, a->o, a->xm, a->x);
-	norm_fwd(p, a->xm, l->norm2, a->h2, a->rstd2, n);
-	product(p, l->gu, n, a->h2, a->gu);
-	k->swiglu_fwd(k, &(struct k_swiglu_fwd){
-		.n = n, .f = c->inter, .dt = p->m->dt, .gu = a->gu,
-		.a = p->act});
-	product_add(p, l->down, n, p->act, out, a->xm);
+	layer_product_add(m, l->o, n, a->o, a->xm, a->x);
+	layer_feed_forward(m, l, n, a->xm, a->h2, a->rstd2, a->gu, p->act,
+			   out);
 }
 
 static void
@@ -244,14 +190,11 @@ forward(struct pass *p, const struct pass_batch *b)
 	const struct llama *m = p->m;
 	int64_t n = b->b * p->t, i;
 
-	p->k->embed_fwd(p->k, &(struct k_embed_fwd){
-		.n = n, .c = m->c.hidden, .dt = m->dt,
-		.w = m->param[m->embed].data, .tok = b->tok, .scale = 1,
-		.y = p->a[0].x});
+	layer_embed(m, n, b->tok, p->a[0].x);
 	for (i = 0; i < m->c.layers; i++)
 		layer_fwd(p, &m->layer[i], &p->a[i],
 			  i + 1 < m->c.layers ? p->a[i + 1].x : p->x, b);
-	norm_fwd(p, p->x, m->norm, p->h, p->rstd, n);
+	layer_norm(m, m->norm, n, p->x, p->h, p->rstd);
 }
 
 /* ---- backward ---- */
@@ -314,7 +257,8 @@ static void
 rope_bwd(struct pass *p, const struct llama_layer *l, const struct acts *a,
 	 const struct pass_batch *b)
 {
-	struct k_rope_fwd f = rope_args(p, l, a, b->b * p->t);
+	struct k_rope_fwd f = layer_rope(p->m, l, b->b * p->t, a->qkv0,
+					 a->qkv, p->pos);
 	int norm = p->m->c.qk_norm;
 
 	p->k->rope_bwd(p->k, &(struct k_rope_bwd){
@@ -339,7 +283,7 @@ attention_bwd(struct pass *p, const struct llama_layer *l,
 	k->attn_bwd(k, &(struct k_attn_bwd){
 		.b = b->b, .t = p->t, .h = c->heads, .g = c->kv_heads,
 		.d = c->head_dim, .dt = p->m->dt, .qkv = a->qkv,
-		.start = b->start, .scale = attn_scale(p), .o = a->o,
+		.start = b->start, .scale = layer_attn_scale(p->m), .o = a->o,
 		.lse = a->lse, .dout = p->dact, .dqkv = p->dqkv});
 	rope_bwd(p, l, a, b);
 	input_bwd(p, b, l->qkv, p->dqkv, p->dh);

@@ -31,6 +31,10 @@
 
 #define FORCE static inline __attribute__((always_inline, unused))
 
+/* An inlined f(..., dt) for each of the two types, a constant in each. */
+#define BY_TYPE(dt, f, ...) \
+	((dt) == K_BF16 ? f(__VA_ARGS__, K_BF16) : f(__VA_ARGS__, K_F32))
+
 typedef float vf __attribute__((vector_size(VL * 4), may_alias));
 typedef int32_t vi __attribute__((vector_size(VL * 4), may_alias));
 typedef uint32_t vu __attribute__((vector_size(VL * 4), may_alias));

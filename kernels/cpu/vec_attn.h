@@ -54,8 +54,8 @@ zero_row(void *e, enum kdtype dt, int64_t from, int64_t to)
 }
 
 FORCE float
-softmax_body(const float *s, void *e, enum kdtype dt, float scale, int64_t lo,
-	     int64_t hi, int64_t n, float *max)
+softmax_body(const float *s, void *e, float scale, int64_t lo, int64_t hi,
+	     int64_t n, float *max, enum kdtype dt)
 {
 	float m = row_max(s, lo, hi);
 	int64_t first = lo / VL * VL;
@@ -80,15 +80,13 @@ static float
 softmax(const float *s, void *e, enum kdtype dt, float scale, int64_t lo,
 	int64_t hi, int64_t n, float *max)
 {
-	if (dt == K_BF16)
-		return softmax_body(s, e, K_BF16, scale, lo, hi, n, max);
-	return softmax_body(s, e, K_F32, scale, lo, hi, n, max);
+	return BY_TYPE(dt, softmax_body, s, e, scale, lo, hi, n, max);
 }
 
 FORCE void
 softmax_bwd_body(const float *s, const float *dp, void *p, void *ds,
-		 enum kdtype dt, float scale, float lse, float delta,
-		 int64_t lo, int64_t hi, int64_t n)
+		 float scale, float lse, float delta, int64_t lo, int64_t hi,
+		 int64_t n, enum kdtype dt)
 {
 	int64_t first = lo / VL * VL, i = first;
 
@@ -118,17 +116,13 @@ softmax_bwd(const float *s, const float *dp, void *p, void *ds,
 	    enum kdtype dt, float scale, float lse, float delta, int64_t lo,
 	    int64_t hi, int64_t n)
 {
-	if (dt == K_BF16)
-		softmax_bwd_body(s, dp, p, ds, K_BF16, scale, lse, delta, lo,
-				 hi, n);
-	else
-		softmax_bwd_body(s, dp, p, ds, K_F32, scale, lse, delta, lo,
-				 hi, n);
+	BY_TYPE(dt, softmax_bwd_body, s, dp, p, ds, scale, lse, delta, lo, hi,
+		n);
 }
 
 FORCE float
-ce_stats_body(const float *l, void *e, enum kdtype dt, int64_t n, float *max,
-	      int64_t *arg)
+ce_stats_body(const float *l, void *e, int64_t n, float *max, int64_t *arg,
+	      enum kdtype dt)
 {
 	float m = row_max(l, 0, n);
 	vf sum = {0};
@@ -153,9 +147,7 @@ static float
 ce_stats(const float *l, void *e, enum kdtype dt, int64_t n, float *max,
 	 int64_t *arg)
 {
-	if (dt == K_BF16)
-		return ce_stats_body(l, e, K_BF16, n, max, arg);
-	return ce_stats_body(l, e, K_F32, n, max, arg);
+	return BY_TYPE(dt, ce_stats_body, l, e, n, max, arg);
 }
 
 static void

@@ -115,8 +115,8 @@ matvec_rows(const struct k_matmul_fwd *a, enum kdtype dt, int64_t o, int nw)
 }
 
 FORCE void
-matvec_body(const struct k_matmul_fwd *a, enum kdtype dt, int64_t o0,
-	    int64_t o1)
+matvec_body(const struct k_matmul_fwd *a, int64_t o0, int64_t o1,
+	    enum kdtype dt)
 {
 	int64_t o = o0;
 
@@ -129,10 +129,7 @@ matvec_body(const struct k_matmul_fwd *a, enum kdtype dt, int64_t o0,
 static void
 matvec(const struct k_matmul_fwd *a, int64_t o0, int64_t o1)
 {
-	if (a->w->dt == K_BF16)
-		matvec_body(a, K_BF16, o0, o1);
-	else
-		matvec_body(a, K_F32, o0, o1);
+	BY_TYPE(a->w->dt, matvec_body, a, o0, o1);
 }
 
 /* One query head over positions 0..last of keys k and values v (P, D). */

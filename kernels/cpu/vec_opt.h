@@ -7,7 +7,7 @@
 
 FORCE void
 adamw_body(const struct k_adamw *a, const struct vec_adamw *k, void *w,
-	   enum kdtype wdt, int64_t i0, int64_t i1)
+	   int64_t i0, int64_t i1, enum kdtype wdt)
 {
 	for (int64_t i = i0; i < i1; i += VL) {
 		int64_t left = i1 - i;
@@ -31,10 +31,7 @@ static void
 adamw(const struct k_adamw *a, const struct vec_adamw *c, void *w,
       enum kdtype wdt, int64_t i0, int64_t i1)
 {
-	if (wdt == K_BF16)
-		adamw_body(a, c, w, K_BF16, i0, i1);
-	else
-		adamw_body(a, c, w, K_F32, i0, i1);
+	BY_TYPE(wdt, adamw_body, a, c, w, i0, i1);
 }
 
 typedef float vhf __attribute__((vector_size(VL * 2), may_alias));

@@ -2,8 +2,7 @@
  * vec_rows.h - vector loops over rows: copies, RMSNorm, SwiGLU, rotation
  *
  * Included by vec_impl.h once for each instruction set.  The type dt is a
- * constant in every inner loop: the outer function tests it once and calls
- * an inlined body for each of the two types.
+ * constant in every inner loop (BY_TYPE).
  */
 
 static void
@@ -71,10 +70,7 @@ rmsnorm_fwd_body(const struct k_rmsnorm_fwd *a, int64_t n0, int64_t n1,
 static void
 rmsnorm_fwd(const struct k_rmsnorm_fwd *a, int64_t n0, int64_t n1)
 {
-	if (a->dt == K_BF16)
-		rmsnorm_fwd_body(a, n0, n1, K_BF16);
-	else
-		rmsnorm_fwd_body(a, n0, n1, K_F32);
+	BY_TYPE(a->dt, rmsnorm_fwd_body, a, n0, n1);
 }
 
 FORCE void
@@ -117,10 +113,7 @@ static void
 rmsnorm_bwd(const struct k_rmsnorm_bwd *a, int64_t n0, int64_t n1, float *dw)
 {
 	memset(dw, 0, (size_t)a->c * sizeof *dw);
-	if (a->dt == K_BF16)
-		rmsnorm_bwd_body(a, n0, n1, dw, K_BF16);
-	else
-		rmsnorm_bwd_body(a, n0, n1, dw, K_F32);
+	BY_TYPE(a->dt, rmsnorm_bwd_body, a, n0, n1, dw);
 }
 
 FORCE void
@@ -143,10 +136,7 @@ swiglu_fwd_body(const struct k_swiglu_fwd *a, int64_t n0, int64_t n1,
 static void
 swiglu_fwd(const struct k_swiglu_fwd *a, int64_t n0, int64_t n1)
 {
-	if (a->dt == K_BF16)
-		swiglu_fwd_body(a, n0, n1, K_BF16);
-	else
-		swiglu_fwd_body(a, n0, n1, K_F32);
+	BY_TYPE(a->dt, swiglu_fwd_body, a, n0, n1);
 }
 
 FORCE void
@@ -175,10 +165,7 @@ swiglu_bwd_body(const struct k_swiglu_bwd *a, int64_t n0, int64_t n1,
 static void
 swiglu_bwd(const struct k_swiglu_bwd *a, int64_t n0, int64_t n1)
 {
-	if (a->dt == K_BF16)
-		swiglu_bwd_body(a, n0, n1, K_BF16);
-	else
-		swiglu_bwd_body(a, n0, n1, K_F32);
+	BY_TYPE(a->dt, swiglu_bwd_body, a, n0, n1);
 }
 
 /* 1 / sqrt(mean x^2 + eps) of one head. */
@@ -241,10 +228,7 @@ rope_fwd_body(const struct k_rope_fwd *a, int64_t n0, int64_t n1,
 static void
 rope_fwd(const struct k_rope_fwd *a, int64_t n0, int64_t n1)
 {
-	if (a->dt == K_BF16)
-		rope_fwd_body(a, n0, n1, K_BF16);
-	else
-		rope_fwd_body(a, n0, n1, K_F32);
+	BY_TYPE(a->dt, rope_fwd_body, a, n0, n1);
 }
 
 /* Back through the norm of one head: g (D) is dy and becomes dx. */
@@ -309,11 +293,7 @@ rope_bwd(const struct k_rope_bwd *a, int64_t n0, int64_t n1, float *dw)
 			const void *w = h < a->h ? a->qw : a->kw;
 			float *d = h < a->h ? dw : dw + a->d;
 
-			if (a->dt == K_BF16)
-				rope_bwd_head(a, n, n * q + h * a->d, w, d,
-					      K_BF16);
-			else
-				rope_bwd_head(a, n, n * q + h * a->d, w, d,
-					      K_F32);
+			BY_TYPE(a->dt, rope_bwd_head, a, n, n * q + h * a->d,
+				w, d);
 		}
 }
