@@ -210,11 +210,13 @@ say(const struct pack *p, const struct packsum *sum)
 	const struct packjob *j = &p->job;
 	struct buf b = {0};
 
+	if (args_common.quiet)
+		return;
 	if (j->first_bad.n)
 		warn("%llu bad lines left out, the first: %.*s",
 		     (unsigned long long)j->docs.docs_bad,
 		     (int)j->first_bad.n, j->first_bad.p);
-	if (args_common.quiet || !(args_common.verbose || isatty(2)))
+	if (!args_common.verbose && !isatty(2))
 		return;
 	packsum_text(sum, &b);
 	progress_erase();

@@ -293,6 +293,70 @@ under_limit() {
 	done < table
 }
 
+# What a command line $1 does, as a list of everything to be seen of it: its
+# output, messages and status, and what it leaves in got/ (less the times that
+# `untimed` of the sample takes out).
+observe() {
+	rm -rf got
+	mkdir got
+	status=0
+	bash -c "$1" > got/stdout 2> got/stderr < /dev/null || status=$?
+	echo "$status" > got/status
+	untimed got
+	(cd got && find . -type f -exec sha256sum {} + && find . ! -type f) |
+		sort > seen
+}
+
+# tests/cli/effects/PROGRAM: each option, alone, behind a fit command line.
+@test "every option changes something" {
+	export ROOT
+	list=$ROOT/tests/cli/effects/$PROGRAM
+	[ -e "$list" ] || { echo "write $list (see the README there)"; false; }
+	declare -F untimed > /dev/null || untimed() { :; }
+	: > had
+	: > idle
+	while IFS= read -r line; do
+		case $line in
+		'$ '*)
+			bash -c "${line#* }" > made 2>&1 < /dev/null ||
+				{ echo "$line"; cat made; false; }
+			;;
+		': '*)
+			base=${line#* }
+			observe "$base"
+			mv seen before
+			observe "$base"	# else anything would be a change
+			diff before seen || { echo "$base"; false; }
+			;;
+		-* | '2 '*)
+			want=[01]
+			case $line in '2 '*) want=2; line=${line#2 } ;; esac
+			observe "$base $line"
+			[[ $status = $want ]] || {
+				echo "$base $line: $status"
+				cat got/stderr
+				false
+			}
+			cmp -s before seen && echo "$base $line" >> idle
+			echo "${line%%[ =]*}" >> had
+			;;
+		esac
+	done < "$list"
+	[ ! -s idle ] || { echo "without effect:"; cat idle; false; }
+	# both forms of a switch, one of --name and -n
+	"$PROGRAM" --options | grep -vE '^--(threads|help|version)' |
+		while read -r names; do
+		case $names in
+		*--no-*) all=$names ;;
+		*) all=${names%% *} ;;
+		esac
+		for n in $all; do
+			grep -qxe "$n" had || echo "$n"
+		done
+	done > missing
+	[ ! -s missing ] || { echo "not in $list:"; cat missing; false; }
+}
+
 @test "the manual page is clean" {
 	command -v mandoc > /dev/null || skip "mandoc is not there"
 	mandoc -Tlint -Wstyle "$man" > lint || :
