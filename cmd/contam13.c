@@ -147,8 +147,7 @@ main(int argc, char **argv)
 		 "write clean, dirty and short examples", 0, 0, NULL, NULL},
 	};
 	struct args a = {"contam13", "--against FILE|DIR [options] [FILE...]",
-			 "find benchmark examples in training data", table, 15,
-			 NULL};
+			 "find benchmark examples in training data", table, 15};
 	struct err e = {0};
 	int first, status;
 

@@ -161,7 +161,7 @@ main(int argc, char **argv)
 	struct options o;
 	struct arg table[OPTIONS_MAX];
 	struct args a = {"lm-train", "[options] --data PATH -o RUN | "
-		"--resume RUN", "train a Llama language model", table, 0, NULL};
+		"--resume RUN", "train a Llama language model", table, 0};
 	struct err e = {0};
 	struct kernels *k;
 	int first, sig;

@@ -74,7 +74,7 @@ static const struct arg table[] = {
 static const struct args args = {
 	"tok-scan-rare", "[options] [SHARD|DIR...]",
 	"find the tokens that a model never learns", table,
-	sizeof(table) / sizeof(table[0]), NULL
+	sizeof(table) / sizeof(table[0])
 };
 
 static void

@@ -310,6 +310,7 @@ prepare(const struct pool *q, struct batch *b, const char *text, size_t n,
 			__builtin_prefetch(b->place[i]);
 		} else {
 			b->key[i].hi = 0;
+			b->place[i] = NULL;
 		}
 		start = ends[i];
 	}

@@ -69,10 +69,8 @@ ngram_cut(struct span text, const struct ngram_hit *v, size_t n, size_t window,
 			if (v[i].end > end)
 				end = v[i].end;
 		start = back(text, start, window);
-		if (!to || start > to) {
+		if (!to || start > to)
 			pieces += piece(text, from, start, window, out);
-			from = start;
-		}
 		to = forth(text, end, window);
 		from = to;
 	}

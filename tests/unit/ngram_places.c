@@ -127,7 +127,7 @@ static void
 places(void **state)
 {
 	static const char *const bytes[] = {
-		"\xc3\xa9", "a", " a", "\xc3", "\xa9", "\xe2\x96\x81" "a",
+		"\xc3\xa9", "a", " a", "\xc3", "\xa9", "\xe2\x96\x81\x61",
 		"\xe2\x96\x81", "<unk>",
 	};
 	struct by_hand x = {.v = {.n = 8, .unk = -1, .nfc = 1}};
