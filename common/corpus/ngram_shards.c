@@ -110,6 +110,18 @@ run_read(void *ctx, struct err *e)
 
 /* --- matching --- */
 
+/* Hits that begin `own` tokens behind the start or later are the next group's. */
+static void
+only_own(struct group *g, size_t was, uint64_t own)
+{
+	size_t i, n = was;
+
+	for (i = was; i < g->hits.n; i++)
+		if (g->hits.v[i].start < own)
+			g->hits.v[n++] = g->hits.v[i];
+	g->hits.n = n;
+}
+
 static int
 match(struct run *x, struct group *g, int worker, uint64_t doc, uint64_t start,
       uint64_t end, struct err *e)
@@ -125,6 +137,8 @@ match(struct run *x, struct group *g, int worker, uint64_t doc, uint64_t start,
 	if (shards_read(x->s, start, n, x->ids[worker], e))
 		return -1;
 	ngram_match_ids(x->match[worker], x->ids[worker], n, &g->hits);
+	if (!x->info->pieces)
+		only_own(g, was, g->to - g->from);
 	if (g->hits.n == was)
 		return 0;
 	if (g->n == g->cap) {

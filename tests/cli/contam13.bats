@@ -700,6 +700,39 @@ plant() {
 	done
 }
 
+@test "--tokens: a stream without bounds, longer than what is read at once" {
+	# a byte is a token: 1.2 million of them, each the start of a gram of
+	# thirteen, each third one of the one gram of ten
+	"$BIN/tok-train" -q --vocab-size 257 --special '<|x|>' \
+		-o "$T/t.json" "$DATA/web.jsonl"
+	awk 'BEGIN { printf "{\"text\":\""
+		for (i = 0; i < 400000; i++)
+			printf "ab "
+		print "\"}" }' > "$T/docs"
+	doc a "ab ab ab a" > "$T/ten.jsonl"
+	doc b "ab ab ab ab ab ab ab ab" > "$T/more.jsonl"
+	"$BIN/pack" -q --tokenizer "$T/t.json" --shard-format nanogpt \
+		--no-bos --no-eos -o "$T/s" "$T/docs"
+	mkdir "$T/raw"
+	cp "$T/s/00000.bin" "$T/raw"
+	for j in 1 3; do
+		for m in 0 1; do
+			contam13 -j $j --against "$T/ten.jsonl" --against \
+				"$T/more.jsonl" -n auto --tokens --tokenizer \
+				"$T/t.json" --max-df $m --report "$T/hits" \
+				--stats "$T/stats" --shard-format nanogpt \
+				"$T/raw" > "$T/table"
+			grep -q '"tokens_in":1200000,"docs_hit":1,' "$T/stats"
+			[ "$(grep '"ten"' "$T/hits" | values grams |
+				awk '{ n += $1 } END { print n }')" \
+				-eq 399997 ]
+			[ "$(grep '"more"' "$T/hits" | values grams |
+				awk '{ n += $1 } END { print n }')" \
+				-eq $((1200000 - 12)) ]
+		done
+	done
+}
+
 @test "--tokens --cut: the tokens and the characters around them go" {
 	zstd -dcq tests/data/tok/gptneox_tokenizer.json.zst > "$T/neox.json"
 	"$BIN/tok-train" -q --vocab-size 600 -o "$T/ours.json" \
