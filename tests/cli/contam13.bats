@@ -693,9 +693,9 @@ plant() {
 				grep -q '"docs":2}' "$T/stats"
 			else
 				grep -q '"docs_hit":2,' "$T/stats"
-				! grep -q '"docs":' "$T/stats"
+				run -1 grep '"docs":' "$T/stats"
 			fi
-			! grep -q '"docs":[3-9]' "$T/stats"
+			run -1 grep '"docs":[3-9]' "$T/stats"
 		done
 	done
 }
