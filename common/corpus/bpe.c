@@ -244,8 +244,7 @@ piece_encode(struct bpe_enc *c, const char *p, size_t n, struct ids *out)
 		int64_t id = names_find(&b->whole, (struct span){p, n});
 
 		if (id >= 0) {
-			*ids_reserve(out, 1) = (uint32_t)id;
-			out->n++;
+			ids_add(out, (uint32_t)id);
 			return;
 		}
 	}
@@ -302,8 +301,7 @@ normalized(struct bpe_enc *c, struct span t, int first, struct ids *out)
 	while (c->b->normal && (x = added_next(c->b->normal, t, &at))) {
 		section(c, (struct span){t.p + start, at - start},
 			first && start == 0, out);
-		*ids_reserve(out, 1) = x->id;
-		out->n++;
+		ids_add(out, x->id);
 		start = at += x->text.n;
 	}
 	section(c, (struct span){t.p + start, t.n - start},
@@ -319,8 +317,7 @@ bpe_encode(struct bpe_enc *c, struct span t, struct ids *out)
 	while (c->b->raw && (x = added_next(c->b->raw, t, &at))) {
 		normalized(c, (struct span){t.p + start, at - start},
 			   start == 0, out);
-		*ids_reserve(out, 1) = x->id;
-		out->n++;
+		ids_add(out, x->id);
 		start = at += x->text.n;
 	}
 	normalized(c, (struct span){t.p + start, t.n - start}, start == 0,

@@ -36,6 +36,14 @@ struct ids {
 /* Room for n more. */
 void ids_grow(struct ids *o, size_t n);
 
+static inline void
+ids_add(struct ids *o, uint32_t id)
+{
+	if (o->n == o->cap)
+		ids_grow(o, 1);
+	o->v[o->n++] = id;
+}
+
 /*
  * Append the ids of text (valid UTF-8, without BOS/EOS) to out.  A text is
  * one document: its end is the end of text for the patterns.

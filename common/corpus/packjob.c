@@ -78,25 +78,17 @@ encoded_new(struct run *r)
 }
 
 static void
-put_id(struct ids *ids, int64_t id)
-{
-	if (id < 0)
-		return;
-	if (ids->n == ids->cap)
-		ids_grow(ids, 1);
-	ids->v[ids->n++] = id;
-}
-
-static void
 encode(void *ctx, const struct doc *d)
 {
 	struct work *w = ctx;
 	struct encoded *x = w->x;
 
 	if (!d->bad) {
-		put_id(&x->ids, w->job->bos);
+		if (w->job->bos >= 0)
+			ids_add(&x->ids, w->job->bos);
 		bpe_encode(w->enc, d->text, &x->ids);
-		put_id(&x->ids, w->job->eos);
+		if (w->job->eos >= 0)
+			ids_add(&x->ids, w->job->eos);
 	}
 	if (x->n == x->cap) {
 		x->cap = x->cap ? 2 * x->cap : 256;

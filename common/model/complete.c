@@ -24,7 +24,7 @@ complete_encode(struct complete *c, const struct prompt_text *t, int first,
 {
 	if (t->ids) {
 		for (size_t i = 0; i < t->n; i++)
-			ids_put(out, t->ids[i]);
+			ids_add(out, t->ids[i]);
 		return 0;
 	}
 	if (!c->enc)
@@ -32,7 +32,7 @@ complete_encode(struct complete *c, const struct prompt_text *t, int first,
 			       "no tokenizer.json: give --tokenizer, or token "
 			       "ids");
 	if (first && c->bos >= 0)
-		ids_put(out, (uint32_t)c->bos);
+		ids_add(out, (uint32_t)c->bos);
 	bpe_encode(c->enc, t->text, out);
 	if (first && t->text.n && t->text.p[t->text.n - 1] == ' ')
 		c->space_end++;
@@ -40,17 +40,7 @@ complete_encode(struct complete *c, const struct prompt_text *t, int first,
 }
 
 void
-ids_put(struct ids *a, uint32_t id)
-{
-	if (a->n == a->cap) {
-		a->cap = a->cap ? 2 * a->cap : 64;
-		a->v = xreallocarray(a->v, a->cap, sizeof(*a->v));
-	}
-	a->v[a->n++] = id;
-}
-
-void
-put_ids(struct buf *b, const uint32_t *id, size_t n)
+json_put_ids(struct buf *b, const uint32_t *id, size_t n)
 {
 	buf_putc(b, '[');
 	for (size_t i = 0; i < n; i++)
@@ -59,7 +49,7 @@ put_ids(struct buf *b, const uint32_t *id, size_t n)
 }
 
 void
-put_reals(struct buf *b, const double *v, size_t n)
+json_put_reals(struct buf *b, const double *v, size_t n)
 {
 	buf_putc(b, '[');
 	for (size_t i = 0; i < n; i++) {
@@ -105,7 +95,7 @@ put_json(const struct prompt_line *l, const struct gen_seq *s,
 	}
 	json_put_key(b, "prompt");
 	if (l->context.ids)
-		put_ids(b, l->context.ids, l->context.n);
+		json_put_ids(b, l->context.ids, l->context.n);
 	else
 		json_put_str(b, l->context.text);
 	json_put_key(b, "text");
@@ -114,9 +104,9 @@ put_json(const struct prompt_line *l, const struct gen_seq *s,
 	else
 		buf_puts(b, "null");
 	json_put_key(b, "tokens");
-	put_ids(b, s->out.v, s->out.n);
+	json_put_ids(b, s->out.v, s->out.n);
 	json_put_key(b, "logprobs");
-	put_reals(b, s->logprob, s->out.n);
+	json_put_reals(b, s->logprob, s->out.n);
 	json_put_key(b, "end");
 	json_put_str(b, span_str(end_names[s->end]));
 	buf_puts(b, "}\n");

@@ -158,14 +158,14 @@ put_continuation(const struct item *x, struct buf *b)
 	json_put_key(b, "logprob");
 	json_put_real(b, x->sum);
 	json_put_key(b, "tokens");
-	put_ids(b, x->ids.v, x->ids.n);
+	json_put_ids(b, x->ids.v, x->ids.n);
 	json_put_key(b, "logprobs");
-	put_reals(b, x->logprob, x->ids.n);
+	json_put_reals(b, x->logprob, x->ids.n);
 	json_put_key(b, "greedy");
 	buf_puts(b, x->greedy ? "true" : "false");
 	if (x->nahead) {
 		json_put_key(b, "ahead");
-		put_reals(b, x->ahead, (size_t)x->nahead);
+		json_put_reals(b, x->ahead, (size_t)x->nahead);
 	}
 }
 
@@ -174,7 +174,7 @@ put_choices(const struct prompt_line *l, const struct item *x,
 	    const double *sum, struct score_pick p, struct buf *b)
 {
 	json_put_key(b, "logprobs");
-	put_reals(b, sum, l->nchoices);
+	json_put_reals(b, sum, l->nchoices);
 	json_put_key(b, "bytes");
 	buf_putc(b, '[');
 	for (size_t i = 0; i < l->nchoices; i++)
