@@ -10,10 +10,8 @@
 #include <unistd.h>
 
 #include "base/args.h"
-#include "base/mem.h"
 #include "base/output.h"
-#include "base/rng.h"
-#include "corpus/look.h"
+#include "corpus/lookout.h"
 #include "corpus/shardcheck.h"
 #include "record/rundata.h"
 
@@ -63,103 +61,24 @@ from_run(struct options *o, struct run_data *r, struct err *e)
 		       (unsigned long long)r->world_size);
 }
 
-/* ---- what to show ---- */
-struct show {
-	struct look look;
-	enum look_form form;
-	struct output *out;
-	struct buf buf;
-};
-
-static int
-put(struct show *w, struct err *e)
-{
-	int r = output_write(w->out, w->buf.p, w->buf.n, e);
-
-	buf_reset(&w->buf);
-	return r;
-}
-
-static int
-window(struct show *w, uint64_t k, struct err *e)
-{
-	if (look_window(&w->look, k, w->form, &w->buf, e) < 0)
-		return -1;
-	return put(w, e);
-}
-
-static int
-show_windows(const struct options *o, struct show *w, struct err *e)
-{
-	uint64_t n = shards_windows(w->look.shards, w->look.T), i, k;
-
-	if (o->has_random && n) {
-		for (i = 0; i < (uint64_t)o->random && i < n; i++) {
-			k = rng_permute((uint64_t)o->seed, RNG_PICK, i, n);
-			if (window(w, k, e) < 0)
-				return -1;
-		}
-		return 0;
-	}
-	for (i = 0; i < o->count; i++) {
-		if (i && o->first + i >= n)	/* a COUNT past the end */
-			break;
-		if (window(w, o->first + i, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Rank r of W has samples [r*B/W, (r+1)*B/W) of the step's batch. */
 static int
-show_step(const struct options *o, struct show *w, struct err *e)
+show_step(const struct options *o, struct lookout *w, struct err *e)
 {
-	uint64_t n = shards_windows(w->look.shards, w->look.T);
-	uint64_t B = (uint64_t)o->batch, W = o->data.world_size, i = 0, to = B;
+	uint64_t B = (uint64_t)o->batch, W = o->data.world_size, from = 0, to;
 
-	if (n == 0)		/* says why */
-		return window(w, 0, e);
+	to = B;
 	if (o->has_rank) {
-		i = (uint64_t)o->rank * B / W;
+		from = (uint64_t)o->rank * B / W;
 		to = ((uint64_t)o->rank + 1) * B / W;
 	}
-	for (; i < to; i++)
-		if (window(w, order_window((enum order_kind)o->order,
-			   (uint64_t)o->seed, n, (uint64_t)o->step * B + i),
-			   e) < 0)
-			return -1;
-	return 0;
-}
-
-static int
-show_doc(const struct options *o, struct show *w, struct err *e)
-{
-	const struct shard_info *info = shards_info(w->look.shards);
-	struct span want = span_str(o->doc);
-	uint64_t d, hits = 0;
-	struct shard_doc doc;
-	struct buf tmp = {0};
-
-	for (d = 0; d < info->pieces; d++) {
-		if (shards_doc(w->look.shards, d, &doc, e) < 0)
-			break;
-		if (!span_eq(shards_doc_id(&doc, &tmp), want))
-			continue;
-		hits++;
-		if (look_record(&w->look, d, w->form, &w->buf, e) < 0 ||
-		    put(w, e) < 0)
-			break;
-	}
-	buf_clear(&tmp);
-	if (!e->set && hits == 0)
-		err_set(e, "no document %s among %llu", o->doc,
-			(unsigned long long)info->docs);
-	return e->set ? -1 : 0;
+	return lookout_samples(w, (enum order_kind)o->order, (uint64_t)o->seed,
+			       (uint64_t)o->step * B + from, to - from, e);
 }
 
 /* Status 0 or 1, or -1. */
 static int
-check(const struct options *o, struct show *w, struct err *e)
+check(const struct options *o, struct lookout *w, struct err *e)
 {
 	struct check_opts c;
 	struct check_report r;
@@ -185,7 +104,9 @@ check(const struct options *o, struct show *w, struct err *e)
 			(unsigned long long)r.docs,
 			(unsigned long long)r.windows, hits, CHECK_N);
 	check_report_clear(&r);
-	return put(w, e) < 0 ? -1 : hits ? EXIT_ANSWER : 0;
+	if (output_put(w->out, &w->buf, e) < 0)
+		return -1;
+	return hits ? EXIT_ANSWER : 0;
 }
 
 /* ---- wiring ---- */
@@ -218,15 +139,15 @@ open_shards(const struct options *o, const struct vocab *v, struct err *e)
 static void
 parse_window(struct options *o, const struct args *a)
 {
-	const char *colon = o->window ? strchr(o->window, ':') : NULL, *what;
-	char *first = colon ? xmemdup0(o->window, (size_t)(colon - o->window)) :
-		      o->window ? xstrdup(o->window) : xstrdup("0");
+	const char *s = o->window ? o->window : "0", *what;
 	int64_t n = 0, count = 1;
+	char first[32];
+	size_t k = strcspn(s, ":");
 
-	if (args_int(first, &n, &what) < 0 || n < 0 ||
-	    (colon && (args_int(colon + 1, &count, &what) < 0 || count < 1)))
-		args_usage(a, "--window %s: expected N or N:COUNT", o->window);
-	free(first);
+	snprintf(first, sizeof(first), "%.*s", (int)k, s);
+	if (k >= sizeof(first) || args_int(first, &n, &what) < 0 || n < 0 ||
+	    (s[k] && (args_int(s + k + 1, &count, &what) < 0 || count < 1)))
+		args_usage(a, "--window %s: expected N or N:COUNT", s);
 	o->first = (uint64_t)n;
 	o->count = (uint64_t)count;
 }
@@ -256,7 +177,7 @@ consistent(struct options *o, const struct args *a)
 static int
 run(struct options *o, struct err *e)
 {
-	struct show w = {0};
+	struct lookout w = {0};
 	struct vocab *v = NULL;
 	struct shards *s;
 	uint32_t T;
@@ -285,8 +206,10 @@ run(struct options *o, struct err *e)
 	w.look.doc_mask = o->doc_mask;
 	w.look.wide = !o->out && isatty(STDOUT_FILENO);
 	look_head(&w.look, w.form, &w.buf);
-	r = o->check ? check(o, &w, e) : o->doc ? show_doc(o, &w, e) :
-	    o->has_step ? show_step(o, &w, e) : show_windows(o, &w, e);
+	r = o->check ? check(o, &w, e) : o->doc ? lookout_doc(&w, o->doc, e) :
+	    o->has_step ? show_step(o, &w, e) : o->has_random ?
+	    lookout_random(&w, (uint64_t)o->seed, (uint64_t)o->random, e) :
+	    lookout_windows(&w, o->first, o->count, e);
 	if (r < 0)
 		output_abort(w.out);
 	else if (output_commit(w.out, e) < 0)
@@ -326,11 +249,8 @@ main(int argc, char **argv)
 		 "look for faults in all documents; status 1 if there are", 0,
 		 0, NULL, NULL},
 		{NULL, 0, ARG_SECTION, NULL, NULL, "how", 0, 0, NULL, NULL},
-		{"tokenizer", 0, ARG_STR, &o.tokenizer, "FILE",
-		 "tokenizer.json or .tiktoken; without it ids only", 0, 0, NULL,
-		 NULL},
-		{"split", 0, ARG_STR, &o.split, "NAME",
-		 "split of an unknown .tiktoken file", 0, 0, NULL, NULL},
+		VOCAB_ARGS(&o.tokenizer, &o.split,
+			   "tokenizer.json or .tiktoken; without it ids only"),
 		{"ids", 0, ARG_FLAG, &o.ids, NULL, "a line of ids a window", 0,
 		 0, NULL, NULL},
 		{"targets", 0, ARG_FLAG, &o.targets, NULL,

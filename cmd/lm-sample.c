@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/args.h"
@@ -16,12 +15,14 @@
 #include "kernels/kernels.h"
 #include "model/complete.h"
 #include "model/config.h"
+#include "model/loader.h"
 #include "record/safetensors.h"
 
 static const char *const dtypes[] = { "auto", "bf16", "fp32", NULL };
 
 static struct {
-	const char *model, *tokenizer, *prompt, *prompts, *score, *output;
+	const char *model, *tokenizer, *split, *prompt, *prompts, *score;
+	const char *output;
 	int64_t max_tokens, top_k, seed, batch;
 	double temperature, top_p, min_p;
 	struct arg_list stop;
@@ -34,8 +35,8 @@ static const struct arg table[] = {
 	{"", 0, ARG_SECTION, NULL, NULL, "Model", 0, 0, NULL, NULL},
 	{"model", 0, ARG_STR, &opt.model, "DIR",
 	 "checkpoint or Hugging Face folder (Llama, Qwen3)", 0, 0, NULL, NULL},
-	{"tokenizer", 0, ARG_STR, &opt.tokenizer, "FILE",
-	 "tokenizer other than the folder's", 0, 0, NULL, NULL},
+	VOCAB_ARGS(&opt.tokenizer, &opt.split,
+		   "tokenizer other than the folder's"),
 	{"dtype", 0, ARG_ENUM, &opt.dtype, "TYPE",
 	 "weights and arithmetic; auto: that of the weights", 0, 0, dtypes,
 	 NULL},
@@ -119,7 +120,7 @@ load_tokenizer(struct loaded *l, struct err *e)
 	buf_putc(&path, '\0');
 	if (!opt.tokenizer && access(path.p, F_OK) < 0)
 		return 0;	/* ids need none; a text says so */
-	l->vocab = vocab_load(path.p, NULL, e);
+	l->vocab = vocab_load(path.p, opt.split, e);
 	if (l->vocab && l->vocab->n > l->config.vocab)
 		return err_set(e, "%s: %u tokens, but the model in %s has "
 			       "rows for %lld", path.p, l->vocab->n,
@@ -194,43 +195,12 @@ run_scores(struct complete *c, struct err *e)
 	return rc;
 }
 
-static void
-warnings(const struct complete *c)
-{
-	unsigned long long n = c->prompts;
-
-	if (args_common.quiet)
-		return;
-	if (c->space_end)
-		warn("%llu of %llu texts end in a space: tokens begin with "
-		     "theirs, move it behind", (unsigned long long)
-		     c->space_end, n);
-	if (c->joint_differs)
-		warn("%llu continuations are tokenized otherwise when joined "
-		     "with their context",
-		     (unsigned long long)c->joint_differs);
-	if (c->past_end)
-		warn("%llu of %llu texts went past the %lld positions the "
-		     "model was made for", (unsigned long long)c->past_end,
-		     n, (long long)c->positions);
-}
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct loaded l = {0};
 	struct complete c = {0};
 	struct err e = {0};
-	double start;
 	int rc;
 
 	spin_bound(argv);
@@ -256,18 +226,14 @@ main(int argc, char **argv)
 			     (uint64_t)opt.seed },
 		.max_tokens = opt.max_tokens, .stop = opt.stop.v,
 		.nstop = opt.stop.n, .logprobs = opt.json };
-	start = now();
+	c.start = clock_s();
 	rc = opt.score ? run_scores(&c, &e) : run_prompts(&c, &e);
 	if (rc < 0 || output_commit(c.out, &e) < 0)
 		die_err(&e);
-	warnings(&c);
+	if (!args_common.quiet)
+		complete_warn(&c);
 	if (args_common.verbose)
-		fprintf(stderr, "%llu texts, %llu tokens read, %llu written "
-			"or scored, %.1f tokens/s\n",
-			(unsigned long long)c.prompts,
-			(unsigned long long)c.prompt_tokens,
-			(unsigned long long)c.tokens,
-			(double)(c.prompt_tokens + c.tokens) / (now() - start));
+		complete_say(&c, stderr);
 	bpe_enc_free(c.enc);
 	generator_free(c.g);
 	unload(&l);

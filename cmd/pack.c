@@ -13,6 +13,7 @@
 #include "base/output.h"
 #include "base/progress.h"
 #include "corpus/packjob.h"
+#include "corpus/packset.h"
 #include "corpus/packsum.h"
 #include "record/shard.h"
 
@@ -28,7 +29,6 @@ struct options {
 };
 
 struct pack {
-	const struct options *o;
 	struct vocab *vocab;
 	struct bpe *bpe;
 	struct shard_writer *train, *val;
@@ -37,102 +37,42 @@ struct pack {
 };
 
 static int
-sink_doc(void *ctx, struct span id, const uint32_t *ids, size_t n,
-	 struct err *e)
-{
-	return shard_write_doc(ctx, id, ids, n, e);
-}
-
-static int
-sink_window(void *ctx, const uint32_t *ids, size_t real,
-	    const struct shard_part *parts, size_t nparts, struct err *e)
-{
-	return shard_write_window(ctx, ids, real, parts, nparts, e);
-}
-
-/* A set of shards and the packer in front of it. */
-static struct packer *
-set_open(const struct pack *p, const char *dir, size_t mem,
-	 struct shard_writer **writer, struct err *e)
-{
-	const struct options *o = p->o;
-	const struct vocab *v = p->vocab;
-	const struct packer_opts opts = {
-		.policy = o->policy, .seq_len = o->seq_len,
-		.shuffle = o->shuffle, .seed = o->seed, .mem = mem,
-		.batch = o->batch,
-	};
-	const int64_t bos = p->job.bos, eos = p->job.eos;
-	const struct shard_info info = {
-		.vocab = v->n, .fingerprint = v->fingerprint,
-		.bos = bos >= 0 ? bos : v->bos, .has_bos = bos >= 0,
-		.eos = eos >= 0 ? eos : v->eos, .has_eos = eos >= 0,
-		.pad = v->pad >= 0 ? v->pad : v->eos >= 0 ? v->eos : 0,
-		.seq_len = o->seq_len, .policy = o->policy,
-		.windows = packer_windowed(&opts),
-		.shuffled = o->shuffle,
-		.shuffle_seed = o->shuffle ? (uint64_t)o->seed : 0,
-	};
-	struct packer_sink sink = {NULL, sink_doc, sink_window};
-
-	*writer = shard_writer_open(dir, o->format + FORMAT, &info,
-				    dir ? o->shard_tokens : 0, e);
-	if (!*writer)
-		return NULL;
-	sink.ctx = *writer;
-	return packer_new(&opts, &sink);
-}
-
-/* The id of a token to put around documents: named, or the tokenizer's own. */
-static int64_t
-boundary(const struct vocab *v, const char *name, int64_t own,
-	 const char *what, struct err *e)
-{
-	struct span s;
-	size_t i;
-
-	if (!name && own >= 0)
-		return own;
-	if (!name) {
-		err_set(e, "the tokenizer names no %s: give one with "
-			"--%s-token, or --no-%s", what, what, what);
-		return -1;
-	}
-	s = span_str(name);
-	for (i = 0; i < v->nspecial; i++)
-		if (span_eq(v->special[i].text, s))
-			return v->special[i].id;
-	for (i = 0; i < v->n; i++)
-		if (span_eq(v->token[i], s))
-			return i;
-	err_set(e, "--%s-token %s: no such token in the vocabulary", what,
-		name);
-	return -1;
-}
-
-static int
 pack_open(struct pack *p, const struct options *o, struct err *e)
 {
 	struct packjob *j = &p->job;
+	struct packset set = {
+		.dir = o->out, .format = o->format + FORMAT,
+		.shard_tokens = o->shard_tokens,
+		.packer = {
+			.policy = o->policy, .seq_len = o->seq_len,
+			.shuffle = o->shuffle, .seed = o->seed,
+			.mem = o->has_val ? o->mem - o->mem / 8 : o->mem,
+			.batch = o->batch,
+		},
+	};
 
-	p->o = o;
 	p->vocab = vocab_load(o->tokenizer, o->split, e);
 	if (!p->vocab)
 		return -1;
-	j->bos = o->bos ? boundary(p->vocab, o->bos_token, p->vocab->bos,
-				   "bos", e) : -1;
-	j->eos = o->eos ? boundary(p->vocab, o->eos_token, p->vocab->eos,
-				   "eos", e) : -1;
+	j->bos = o->bos ? vocab_bound(p->vocab, o->bos_token,
+				      p->vocab->bos, "bos", e) : -1;
+	j->eos = o->eos ? vocab_bound(p->vocab, o->eos_token,
+				      p->vocab->eos, "eos", e) : -1;
 	if (e->set || !(p->bpe = bpe_new(p->vocab, e)))
 		return -1;
 	j->doc = &o->doc;
 	j->bpe = p->bpe;
 	j->threads = args_common.threads;
 	j->val_frac = o->val_frac;
-	j->train = set_open(p, o->out, o->has_val ? o->mem - o->mem / 8 :
-			    o->mem, &p->train, e);
-	if (j->train && o->has_val)
-		j->val = set_open(p, o->val_out, o->mem / 8, &p->val, e);
+	set.vocab = p->vocab;
+	set.bos = j->bos;
+	set.eos = j->eos;
+	j->train = packset_open(&set, &p->train, e);
+	if (!j->train || !o->has_val)
+		return e->set ? -1 : 0;
+	set.dir = o->val_out;
+	set.packer.mem = o->mem / 8;
+	j->val = packset_open(&set, &p->val, e);
 	return e->set ? -1 : 0;
 }
 
@@ -178,7 +118,7 @@ outputs_commit(struct pack *p, const struct packsum *sum, struct err *e)
 
 	if (p->stats) {
 		packsum_json(sum, &b);
-		r = output_write(p->stats, b.p, b.n, e) ||
+		r = output_put(p->stats, &b, e) ||
 		    output_finish(p->stats, e) ? -1 : 0;
 		buf_clear(&b);
 	}
@@ -261,20 +201,16 @@ main(int argc, char **argv)
 		.mem = 512 << 20, .batch = 32,
 	};
 	struct arg table[32] = {
-		{"tokenizer", 0, ARG_STR, &o.tokenizer, "FILE",
-		 "tokenizer.json or .tiktoken", 0, 0, NULL, NULL},
-		{"split", 0, ARG_STR, &o.split, "NAME",
-		 "split of a .tiktoken file", 0, 0, NULL, NULL},
+		VOCAB_ARGS(&o.tokenizer, &o.split,
+			   "tokenizer.json or .tiktoken"),
 		{"bos", 0, ARG_BOOL, &o.bos, NULL,
 		 "put BOS before each document", 0, 0, NULL, NULL},
 		{"eos", 0, ARG_BOOL, &o.eos, NULL,
 		 "put EOS behind each document", 0, 0, NULL, NULL},
 		{"bos-token", 0, ARG_STR, &o.bos_token, "TOKEN",
-		 "the BOS token, where the tokenizer names none", 0, 0, NULL,
-		 NULL},
+		 "BOS, where the tokenizer names none", 0, 0, NULL, NULL},
 		{"eos-token", 0, ARG_STR, &o.eos_token, "TOKEN",
-		 "the EOS token, where the tokenizer names none", 0, 0, NULL,
-		 NULL},
+		 "EOS, where the tokenizer names none", 0, 0, NULL, NULL},
 		{"seq-len", 0, ARG_INT, &o.seq_len, "N",
 		 "tokens of a window", 1, 1 << 30, NULL, NULL},
 		{"policy", 0, ARG_ENUM, &o.policy, "NAME",
@@ -283,8 +219,7 @@ main(int argc, char **argv)
 		 "put the windows in a random order, made from SEED", 0, 9e15,
 		 NULL, &o.shuffle},
 		{"val-frac", 0, ARG_REAL, &o.val_frac, "X",
-		 "share of the documents for validation", 0, 1, NULL,
-		 &o.has_val},
+		 "share of documents for validation", 0, 1, NULL, &o.has_val},
 		{"val-out", 0, ARG_STR, &o.val_out, "DIR",
 		 "where the validation shards go", 0, 0, NULL, NULL},
 		{"shard-format", 0, ARG_ENUM, &o.format, "NAME",

@@ -22,11 +22,8 @@ static struct {
 } opt = {.min_count = 10, .percent = 2, .rows = 25};
 
 static const struct arg table[] = {
-	{"tokenizer", 0, ARG_STR, &opt.tokenizer, "FILE",
-	 "tokenizer.json or .tiktoken (default: the model's)", 0, 0,
-	 NULL, NULL},
-	{"split", 0, ARG_STR, &opt.split, "NAME",
-	 "split of a .tiktoken file", 0, 0, NULL, NULL},
+	VOCAB_ARGS(&opt.tokenizer, &opt.split,
+		   "tokenizer.json or .tiktoken (default: the model's)"),
 	{"shard-format", 0, ARG_ENUM, &opt.shard_format, "NAME",
 	 "format of the shards", 0, 0, shard_read_names,
 	 &opt.format_given},

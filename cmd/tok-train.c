@@ -12,6 +12,7 @@
 
 #include "base/args.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/output.h"
 #include "corpus/bpetrain.h"
 #include "corpus/bpetrain_docs.h"
@@ -38,14 +39,6 @@ struct outputs {
 
 static const char *default_special[] = {"<|bos|>", "<|eos|>"};
 
-static uint64_t
-half_of_memory(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-
-	return pages > 0 && size > 0 ? (uint64_t)pages * size / 2 : 0;
-}
-
 static int
 is_stdout(const char *path)
 {
@@ -61,11 +54,9 @@ parse(struct options *o, int argc, char **argv)
 		 "tokens, special ones included",
 		 .lo = 1, .hi = MAX_VOCAB},
 		{"split", 0, ARG_STR, &o->split, "NAME|REGEX",
-		 "gpt2, cl100k, o200k, qwen2, none or a pattern",
-		 .choices = NULL},
+		 "gpt2, cl100k, o200k, qwen2, none or a pattern", 0, 0, NULL, NULL},
 		{"special", 0, ARG_STRS, &o->special, "TOKEN",
-		 "special token, repeatable (default: <|bos|> <|eos|>)",
-		 .choices = NULL},
+		 "special token, repeatable (default: <|bos|> <|eos|>)", 0, 0, NULL, NULL},
 		{"min-count", 0, ARG_INT, &o->min_count, "N",
 		 "never merge a pair seen less than N times",
 		 .lo = 1, .hi = 9e18},
@@ -73,8 +64,7 @@ parse(struct options *o, int argc, char **argv)
 		 "longest token in bytes (default: any)",
 		 .lo = 1, .hi = UINT32_MAX},
 		{"exact", 0, ARG_FLAG, &o->exact, NULL,
-		 "fail when the text gives fewer tokens",
-		 .choices = NULL},
+		 "fail when the text gives fewer tokens", 0, 0, NULL, NULL},
 		{"", .type = ARG_SECTION, .help = "Documents"},
 		{"sample-frac", 0, ARG_REAL, &o->sample_frac, "F",
 		 "share of the documents to use, by hash",
@@ -83,17 +73,14 @@ parse(struct options *o, int argc, char **argv)
 		 "use at most N documents, by hash (default: all)",
 		 .lo = 1, .hi = 9e18},
 		{"weights", 0, ARG_STR, &o->doc.extra_key, "KEY",
-		 "count a text as often as this key says",
-		 .choices = NULL},
+		 "count a text as often as this key says", 0, 0, NULL, NULL},
 	};
 	const struct arg tail[] = {
 		{"", .type = ARG_SECTION, .help = "Output and memory"},
 		{"output", 'o', ARG_STR, &o->out, "FILE",
-		 "the tokenizer.json (default: stdout)",
-		 .choices = NULL},
+		 "the tokenizer.json (default: stdout)", 0, 0, NULL, NULL},
 		{"tiktoken", 0, ARG_STR, &o->tiktoken, "FILE",
-		 "write the ranks for tiktoken as well",
-		 .choices = NULL},
+		 "write the ranks for tiktoken as well", 0, 0, NULL, NULL},
 		{"mem", 0, ARG_INT, &o->mem, "BYTES",
 		 "most memory (default: half of the machine's)",
 		 .lo = 1, .hi = 9e18},
@@ -126,7 +113,7 @@ parse(struct options *o, int argc, char **argv)
 	    (o->doc.stats && is_stdout(o->doc.stats)) > 1)
 		args_usage(&a, "only one output can go to stdout");
 	if (o->mem == 0)
-		o->mem = half_of_memory();
+		o->mem = mem_of_machine() / 2;
 	return at;
 }
 
@@ -202,15 +189,6 @@ outputs_open(struct outputs *out, const struct options *o, struct err *e)
 }
 
 static int
-put(struct output *o, struct buf *b, struct err *e)
-{
-	int bad = output_write(o, b->p, b->n, e);
-
-	buf_reset(b);
-	return bad;
-}
-
-static int
 outputs_commit(const struct outputs *out, const struct vocab *v,
 	       const struct bpetrain_report *r, struct err *e)
 {
@@ -220,27 +198,17 @@ outputs_commit(const struct outputs *out, const struct vocab *v,
 	int bad;
 
 	vocab_json(v, &b);
-	bad = put(all[n++] = out->json, &b, e);
+	bad = output_put(all[n++] = out->json, &b, e);
 	if (!bad && out->tiktoken) {
 		vocab_tiktoken(v, &b);
-		bad = put(all[n++] = out->tiktoken, &b, e);
+		bad = output_put(all[n++] = out->tiktoken, &b, e);
 	}
 	if (!bad && out->stats) {
 		bpetrain_stats(r, &b);
-		bad = put(all[n++] = out->stats, &b, e);
+		bad = output_put(all[n++] = out->stats, &b, e);
 	}
 	buf_clear(&b);
 	return bad ? -1 : output_commit_all(all, n, e);
-}
-
-static void
-summary(const struct bpetrain_report *r)
-{
-	struct buf b = {0};
-
-	bpetrain_summary(r, &b);
-	fwrite(b.p, 1, b.n, stderr);
-	buf_clear(&b);
 }
 
 int
@@ -257,6 +225,7 @@ main(int argc, char **argv)
 	struct pieces *p;
 	struct vocab *v;
 	struct err e = {0};
+	struct buf text = {0};
 	int at;
 
 	doc_opts_init(&o.doc);
@@ -270,8 +239,10 @@ main(int argc, char **argv)
 	report.tokens = v->n;
 	if (outputs_commit(&out, v, &report, &e))
 		die_err(&e);
+	bpetrain_summary(&report, &text);
 	if (!args_common.quiet && (args_common.verbose || isatty(2)))
-		summary(&report);
+		fwrite(text.p, 1, text.n, stderr);
+	buf_clear(&text);
 	vocab_free(v);
 	bpetrain_clear(&t);
 	pieces_free(p);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -137,4 +138,12 @@ mem_pages_free(void *p, size_t n)
 {
 	if (p)
 		munmap(p, mem_whole_pages(n));
+}
+
+uint64_t
+mem_of_machine(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }

@@ -30,4 +30,7 @@ void mem_pages_free(void *p, size_t n);
 /* 64-byte aligned, not zeroed; free with free(). */
 void *xaligned(size_t n);
 
+/* Bytes of memory that this machine has; 0: not known. */
+uint64_t mem_of_machine(void);
+
 #endif

@@ -293,6 +293,15 @@ output_write(struct output *o, const void *p, size_t n, struct err *e)
 }
 
 int
+output_put(struct output *o, struct buf *b, struct err *e)
+{
+	int r = output_write(o, b->p, b->n, e);
+
+	buf_reset(b);
+	return r;
+}
+
+int
 output_pwrite(struct output *o, const void *p, size_t n, uint64_t off,
 	      struct err *e)
 {

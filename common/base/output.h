@@ -15,12 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 struct output;
 
 struct output *output_open(const char *path, struct err *e);	/* NULL: error */
 int output_write(struct output *o, const void *p, size_t n, struct err *e);
+/* All of b, which is empty then. */
+int output_put(struct output *o, struct buf *b, struct err *e);
 
 /* Overwrite n bytes at offset (headers patched at the end); named, plain only. */
 int output_pwrite(struct output *o, const void *p, size_t n, uint64_t off,

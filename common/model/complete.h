@@ -8,6 +8,7 @@
 #define ASSAY_COMPLETE_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/output.h"
 #include "model/generate.h"
@@ -24,6 +25,7 @@ struct complete {
 	int64_t batch;		/* prompts at once, >= 1 */
 	int64_t positions;	/* the model was made for; 0: unknown */
 	struct gen_opts gen;
+	double start;		/* clock_s() before the first text */
 	/* counted on the way, for warnings and rates */
 	uint64_t prompts, prompt_tokens, tokens, past_end;
 	uint64_t space_end, joint_differs;
@@ -42,5 +44,9 @@ int complete_scores(struct complete *c, struct prompt_reader *r,
 
 /* The table for people. */
 void complete_summary(const struct score *s, struct buf *b);
+
+/* At the end: warnings of what was odd in the texts; counts and the rate. */
+void complete_warn(const struct complete *c);
+void complete_say(const struct complete *c, FILE *f);
 
 #endif

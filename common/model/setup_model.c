@@ -106,8 +106,7 @@ static void
 warn_memory(const struct job *j)
 {
 	int64_t need = job_bytes(&j->o, &j->c);
-	int64_t have = (int64_t)sysconf(_SC_PHYS_PAGES) *
-		sysconf(_SC_PAGESIZE);
+	int64_t have = (int64_t)mem_of_machine();
 
 	if (have > 0 && need > have)
 		warn("the run needs about %" PRId64 " MB, this machine has %"

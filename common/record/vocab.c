@@ -365,6 +365,32 @@ vocab_load(const char *path, const char *split, struct err *e)
 	return v;
 }
 
+int64_t
+vocab_bound(const struct vocab *v, const char *name, int64_t own,
+	    const char *what, struct err *e)
+{
+	struct span s;
+	size_t i;
+
+	if (!name && own >= 0)
+		return own;
+	if (!name) {
+		err_set(e, "the tokenizer names no %s: give one with "
+			"--%s-token, or --no-%s", what, what, what);
+		return -1;
+	}
+	s = span_str(name);
+	for (i = 0; i < v->nspecial; i++)
+		if (span_eq(v->special[i].text, s))
+			return v->special[i].id;
+	for (i = 0; i < v->n; i++)
+		if (span_eq(v->token[i], s))
+			return i;
+	err_set(e, "--%s-token %s: no such token in the vocabulary", what,
+		name);
+	return -1;
+}
+
 static void
 put_token(const struct vocab *v, uint32_t id, struct buf *out)
 {

@@ -85,6 +85,21 @@ enum { VOCAB_SPECIAL = 1, VOCAB_BYTE = 2 };
 struct vocab *vocab_load(const char *path, const char *split, struct err *e);
 void vocab_free(struct vocab *v);
 
+/* The two rows of an option table (base/args.h) for what vocab_load() takes:
+ * const char ** for the file and for the split; help is the file's. */
+#define VOCAB_ARGS(file, split, help) \
+	{"tokenizer", 0, ARG_STR, file, "FILE", help, 0, 0, NULL, NULL}, \
+	{"split", 0, ARG_STR, split, "NAME", \
+	 "split of a .tiktoken file", 0, 0, NULL, NULL}
+
+/*
+ * The id of the token that is to stand at one side of each document: the one
+ * called name, of special ones first, or where name is NULL `own`, which is
+ * v->bos or v->eos.  -1: there is none, the message tells of --WHAT-token.
+ */
+int64_t vocab_bound(const struct vocab *v, const char *name, int64_t own,
+		    const char *what, struct err *e);
+
 /* The same from memory, unpacked; `where` stands in messages.  Nothing beside
  * it is read. */
 struct vocab *vocab_parse(const char *p, size_t n, const char *where,
