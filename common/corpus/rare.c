@@ -2,9 +2,7 @@
  * rare.c - see rare.h
  *
  * A merge makes its result of two parts, so a part that never stands alone
- * has been swallowed.  Walking the merges from the last to the first hands
- * the best count of a token down to its parts before the parts themselves
- * are looked at.
+ * has been swallowed.
  */
 #include "corpus/rare.h"
 
@@ -325,30 +323,52 @@ rare_unused(struct rare *r, const char *list, struct err *e)
 
 /* ---- counts ---- */
 
+/* The token with most that a merge makes of this one. */
 static void
-swallow(struct rare *r, const struct rare_counts *c, uint64_t *best)
+swallow(struct rare *r, const struct rare_counts *c)
 {
 	const struct vocab *v = r->vocab;
 	uint32_t part, by, res;
 	size_t m, k;
 
-	for (m = v->nmerges; m-- > 0;) {
+	for (m = 0; m < v->nmerges; m++) {
 		res = v->merge[m][2];
 		for (k = 0; k < 2; k++) {
 			part = v->merge[m][k];
-			if (part == res)
-				continue;
 			by = r->swallowed_by[part];
-			if (by == RARE_NONE ||
-			    c->v[res].count > c->v[by].count ||
-			    (c->v[res].count == c->v[by].count && res < by))
+			if (part != res &&
+			    (by == RARE_NONE ||
+			     c->v[res].count > c->v[by].count ||
+			     (c->v[res].count == c->v[by].count && res < by)))
 				r->swallowed_by[part] = res;
-			if (c->v[res].count > best[part])
-				best[part] = c->v[res].count;
-			if (best[res] > best[part])
-				best[part] = best[res];
 		}
 	}
+}
+
+/*
+ * best[]: the greatest count of all that merges make of a token, and of what
+ * is made of that.  One walk is enough where merges stand in the order of
+ * training; in files of SentencePiece they do not, so walk until nothing
+ * changes.
+ */
+static void
+hand_down(const struct vocab *v, const struct rare_counts *c, uint64_t *best)
+{
+	int changed = 1;
+	size_t m, k;
+
+	while (changed)
+		for (changed = 0, m = v->nmerges; m-- > 0;) {
+			const uint32_t *x = v->merge[m];
+			uint64_t most = c->v[x[2]].count > best[x[2]] ?
+					c->v[x[2]].count : best[x[2]];
+
+			for (k = 0; k < 2; k++)
+				if (x[k] != x[2] && best[x[k]] < most) {
+					best[x[k]] = most;
+					changed = 1;
+				}
+		}
 }
 
 void
@@ -363,7 +383,8 @@ rare_join(struct rare *r, const struct rare_counts *c, uint64_t min_count)
 					sizeof(*r->swallowed_by));
 	for (id = 0; id < r->n; id++)
 		r->swallowed_by[id] = RARE_NONE;
-	swallow(r, c, best);
+	swallow(r, c);
+	hand_down(r->vocab, c, best);
 	for (id = 0; id < r->n; id++) {
 		if (c->v[id].count && !(r->flags[id] & RARE_GIVEN))
 			r->flags[id] &= (uint16_t)~RARE_UNUSED;

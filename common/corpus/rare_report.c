@@ -196,6 +196,7 @@ rare_json(const struct rare *r, uint32_t id, struct buf *b)
 	if (r->category[id] != RARE_CAT_UNDECODEABLE)
 		put_bool(b, "reachable", r->category[id] <= RARE_CAT_OK_SPECIAL);
 	put_bool(b, "special", (f & RARE_SPECIAL) != 0);
+	put_bool(b, "reserved", (f & RARE_RESERVED) != 0);
 	put_bool(b, "known_unused", (f & RARE_UNUSED) != 0);
 	if (r->counts)
 		json_counts(r, id, b);

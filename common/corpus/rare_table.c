@@ -63,19 +63,43 @@ head(const struct rare *r, struct buf *b)
 	buf_putc(b, '\n');
 }
 
+/* What no column has. */
 static void
-line(const struct rare *r, uint32_t id, struct buf *b, struct buf *name)
+words(const struct rare *r, uint32_t id, struct buf *b)
+{
+	unsigned f = r->flags[id];
+	uint32_t by = r->counts ? r->swallowed_by[id] : RARE_NONE;
+
+	if (f & RARE_SPECIAL)
+		buf_puts(b, "  special");
+	if (f & RARE_RESERVED)
+		buf_puts(b, "  reserved");
+	if (f & RARE_SUSPICIOUS)
+		buf_puts(b, "  suspicious");
+	if (r->answers && r->answers->verdict[id])
+		buf_printf(b, " %s",
+			   rare_verdict_names[r->answers->verdict[id]]);
+	if (!(f & (RARE_RARE | RARE_STEP)))
+		return;
+	buf_puts(b, f & RARE_STEP ? "  step" : "  rare");
+	if (by == RARE_NONE)
+		return;
+	buf_puts(b, ", in \"");
+	show_token(r->vocab, by, b);
+	buf_printf(b, "\" %llu", (unsigned long long)r->counts->v[by].count);
+}
+
+static void
+line(const struct rare *r, uint32_t id, struct buf *b)
 {
 	const struct rare_count *c;
-	size_t k;
+	size_t from;
 
-	buf_reset(name);
-	if (r->vocab)
-		show_token(r->vocab, id, name);
 	buf_printf(b, "%8u  ", id);
-	buf_put(b, name->p, name->n);
-	for (k = show_columns(name->p, name->n); k < 24; k++)
-		buf_putc(b, ' ');
+	from = b->n;
+	if (r->vocab)
+		show_token(r->vocab, id, b);
+	show_fit(b, from, 24);
 	if (r->counts) {
 		c = r->counts->v + id;
 		buf_printf(b, " %12llu %11.3f %8llu %5.0f%%",
@@ -89,32 +113,25 @@ line(const struct rare *r, uint32_t id, struct buf *b, struct buf *name)
 			   r->model->ind.v[r->model->which][id]);
 	if (r->answers && r->answers->max_prob[id] >= 0)
 		buf_printf(b, " %9.6f", r->answers->max_prob[id]);
-	if (r->flags[id] & RARE_RARE)
-		buf_puts(b, "  rare");
-	if (r->flags[id] & RARE_SUSPICIOUS)
-		buf_puts(b, "  suspicious");
-	if (r->answers && r->answers->verdict[id])
-		buf_printf(b, " %s", rare_verdict_names[r->answers->verdict[id]]);
+	words(r, id, b);
 	buf_putc(b, '\n');
 }
 
 void
 rare_table(const struct rare *r, size_t rows, struct buf *b)
 {
-	struct buf name = {0};
 	struct row *v;
 	size_t n, i;
 
 	v = order(r, &n);
 	head(r, b);
 	for (i = 0; i < n && i < rows; i++)
-		line(r, v[i].id, b, &name);
+		line(r, v[i].id, b);
 	if (n > 2 * rows)
 		buf_printf(b, "%8s  ... %zu more ...\n", "", n - 2 * rows);
 	for (i = n > 2 * rows ? n - rows : rows; i < n; i++)
-		line(r, v[i].id, b, &name);
+		line(r, v[i].id, b);
 	free(v);
-	buf_clear(&name);
 }
 
 static void

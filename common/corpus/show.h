@@ -21,7 +21,13 @@ void show_text(const struct vocab *v, const uint32_t *ids, size_t n,
 /* One token on one line of a table: \n \t \\ too, and its bytes by itself. */
 void show_token(const struct vocab *v, uint32_t id, struct buf *out);
 
-/* How many columns n bytes of valid UTF-8 take, a character a column. */
+/*
+ * How many columns of a terminal n bytes of valid UTF-8 take: two a wide
+ * character, none a mark that stands on another.
+ */
 size_t show_columns(const char *p, size_t n);
+
+/* Make b from `from` on `columns` (> 0) wide: blanks, or its end cut off. */
+void show_fit(struct buf *b, size_t from, size_t columns);
 
 #endif

@@ -113,6 +113,7 @@ six() {
 	[ "$(grep -c '"known_unused":true' "$T/out")" -eq 13 ]
 	grep '"known_unused":true' "$T/out" | head -n 2 |
 		grep -q '"token":125,.*"bytes":"c1","category":"UNDECODEABLE"'
+	grep -q '"special":false,"reserved":false,"known_unused":' "$T/out"
 	grep -q '"text":"<|bos|>","category":"OK_SPECIAL".*"count":90,.*"boundary":true' \
 		"$T/out"
 }
@@ -138,6 +139,31 @@ six() {
 	run tok-scan-rare --model "$DATA/vector" --tokenizer "$TOK" \
 		--unused 4,6 --prompts
 	[ "$status" -eq 2 ]
+}
+
+@test "a table on a terminal, its columns one below the other" {
+	script -qefc true /dev/null < /dev/null > /dev/null 2>&1 ||
+		skip "script (of util-linux) makes no terminal here"
+	zstd -dcq tests/data/tok/qwen3_tokenizer.json.zst > "$T/tokenizer.json"
+	echo '{"text":"日本 a"}' > "$T/docs"
+	"$BIN/pack" -q --tokenizer "$T/tokenizer.json" --no-bos --no-eos \
+		-o "$T/s" "$T/docs"
+	script -qefc "$BIN/tok-scan-rare --rows 200000 --min-count 1 \
+		--tokenizer $T/tokenizer.json $T/s" "$T/out" < /dev/null \
+		> /dev/null
+	# 24 columns of text, whatever the bytes, then 12 of the count
+	column() {
+		grep "^ *$1  " "$T/out" | head -n 1 |
+			grep -qF "$(printf '%8d  %s%*s %12d ' "$1" "$2" \
+			$((24 - $3)) '' "$4")"
+	}
+	column 279 ' the' 4 0
+	column 1773 。 2 0
+	column 101059 日本 4 1
+	column 1689 '***********************…' 24 0
+	column 53839 $'\u0301' 0 0
+	grep -q 'Exception  .*  rare, in " Exceptions" 0' "$T/out"
+	grep -q '^ids  *151669' "$T/out"
 }
 
 @test "--check and --max-rare" {

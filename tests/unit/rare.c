@@ -259,6 +259,35 @@ steps_are_harmless(void **state)
 	vocab_free(v);
 }
 
+/* Files of SentencePiece do not list a merge behind those of its parts. */
+static void
+steps_in_any_order(void **state)
+{
+	struct vocab *v = small_vocab();
+	struct rare_counts c = {.n = v->n, .bos = v->bos, .eos = v->eos};
+	uint32_t keep[3];
+	struct rare r;
+
+	(void)state;
+	c.v = xcalloc(v->n, sizeof(*c.v));
+	c.v[258].count = 50;
+	memcpy(keep, v->merge[1], sizeof(keep));	/* ab + c */
+	memcpy(v->merge[1], v->merge[2], sizeof(keep));	/* abc + d */
+	memcpy(v->merge[2], keep, sizeof(keep));
+	memset(&r, 0, sizeof(r));
+	r.vocab = v;
+	r.n = v->n;
+	r.category = xcalloc(v->n, 1);
+	r.flags = xcalloc(v->n, sizeof(*r.flags));
+	rare_join(&r, &c, 10);
+	assert_int_equal(r.swallowed_by[256], 257);
+	assert_true(r.flags[256] & RARE_STEP);
+	assert_true(r.flags[257] & RARE_STEP);
+	free(c.v);
+	rare_clear(&r);
+	vocab_free(v);
+}
+
 /* The hole of each prompt is where the token is expected, and last. */
 static void
 prompts_have_the_token(void **state)
@@ -299,6 +328,7 @@ main(void)
 		cmocka_unit_test(categories),
 		cmocka_unit_test(lists_of_unused),
 		cmocka_unit_test(steps_are_harmless),
+		cmocka_unit_test(steps_in_any_order),
 		cmocka_unit_test(prompts_have_the_token),
 	};
 
