@@ -326,7 +326,6 @@ resume_gives_the_same_bits(void **state)
 
 /* ---- signals ---- */
 
-#ifndef __SANITIZE_THREAD__	/* a child that starts threads: not with it */
 static void (*real_head)(struct kernels *, const struct k_ce_head *);
 static int calls_left;		/* until the signal comes */
 static int by;			/* that signal */
@@ -395,7 +394,6 @@ signals_lose_and_double_nothing(void **state)
 		assert_true(same_logs("said", name));
 	}
 }
-#endif
 
 /* Any of the ids that end a text ends a sample. */
 static void
@@ -718,9 +716,7 @@ main(void)
 		cmocka_unit_test(guard_gives_the_same_bits),
 		cmocka_unit_test(threads_give_the_same_bits),
 		cmocka_unit_test(resume_gives_the_same_bits),
-#ifndef __SANITIZE_THREAD__
 		cmocka_unit_test(signals_lose_and_double_nothing),
-#endif
 		cmocka_unit_test(samples_end_at_any_eos),
 		cmocka_unit_test(accumulation_is_a_large_batch),
 		cmocka_unit_test(bad_update_is_refused),
