@@ -320,7 +320,9 @@ scan_write(void *ctx, void *batch, struct err *e)
 		d->len[d->n] = (uint32_t)b->v[i].text.n;
 		d->flag[d->n] = x->flag[i];
 		d->surrogates += b->v[i].surrogates;
-		text = (struct span){x->text.p + end, x->text_end[i] - end};
+		text = (struct span){x->text.p, x->text_end[i] - end};
+		if (end)	/* else there may be no text yet */
+			text.p += end;
 		end = x->text_end[i];
 		if (dedup_add_text(d, x, i, text, e))
 			return -1;

@@ -188,7 +188,8 @@ number_names(struct applied *a, const struct loaded *l)
 	size_t n = l->pairs.n + l->large.n / 2, i;
 	struct set_hash *v = xreallocarray(NULL, n + 1, sizeof(*v));
 
-	memcpy(v, l->pairs.v, l->pairs.n * sizeof(*v));
+	for (i = 0; i < l->pairs.n; i++)
+		v[i] = l->pairs.v[i];
 	for (i = 0; i < l->large.n; i += 2)
 		v[l->pairs.n + i / 2] = l->large.v[i];
 	qsort(v, n, sizeof(*v), cmp_name);

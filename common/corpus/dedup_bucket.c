@@ -388,6 +388,8 @@ dedup_join_bucket(struct dedup *d, uint32_t *v, size_t n, struct err *e)
 	struct bucket b = {.d = d, .v = v};
 	size_t i;
 
+	if (n < 2)	/* of --apply: documents that are not here */
+		return 0;
 	for (i = 0; i < n; i++)
 		v[i] = d->m[v[i]].same;
 	b.n = unique(v, n);
