@@ -621,12 +621,12 @@ sort(struct record *v, struct record *tmp, size_t n, unsigned bits)
 	unsigned at;
 	size_t i, k, sum;
 
-	for (at = 0; at < bits; at += 8) {
+	for (at = 0; n && at < bits; at += 8) {
 		size_t count[256] = {0};
 
 		for (i = 0; i < n; i++)
 			count[v[i].key >> at & 255]++;
-		if (n && count[v[0].key >> at & 255] == n)
+		if (count[v[0].key >> at & 255] == n)
 			continue;
 		for (k = sum = 0; k < 256; k++) {
 			sum += count[k];

@@ -738,7 +738,7 @@ plant() {
 	"$BIN/tok-train" -q --vocab-size 600 -o "$T/ours.json" \
 		"$DATA/web.jsonl"
 	doc a "$TWENTY" > "$T/b.jsonl"
-	p=$(printf 'e\u0301%.0s' $(seq 300))	# not in form C, for gptneox
+	p=$(printf 'e\xcc\x81%.0s' $(seq 300))	# not in form C, for gptneox
 	q=$(printf 'ü%.0s' $(seq 600))
 	printf '{"id":"d", "text":"%s. %s. %s"}\n' "$p" "$TWENTY" "$q" \
 		> "$T/docs"
