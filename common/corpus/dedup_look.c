@@ -95,10 +95,10 @@ dedup_members(struct dedup *d, struct err *e)
 
 /* --- the pass --- */
 
-/* First members by their set's hash, then by their text's place. */
+/* Members by a hash; hash[] by member, slots hold members or NOT. */
 struct table {
 	struct set_hash *hash;
-	uint32_t *member;	/* NOT: free */
+	uint32_t *member;
 	size_t n, cap;
 };
 
@@ -120,14 +120,16 @@ struct look {
 };
 
 static uint32_t *
-table_find(struct table *t, struct set_hash h)
+table_find(const struct table *t, struct set_hash h)
 {
 	size_t mask = t->cap - 1, i = h.a & mask;
 
-	while (t->member[i] != NOT &&
-	       (t->hash[i].a != h.a || t->hash[i].b != h.b))
-		i = (i + 1) & mask;
-	t->hash[i] = h;
+	for (; t->member[i] != NOT; i = (i + 1) & mask) {
+		const struct set_hash *x = &t->hash[t->member[i]];
+
+		if (x->a == h.a && x->b == h.b)
+			break;
+	}
 	return &t->member[i];
 }
 
@@ -138,22 +140,29 @@ table_clear(struct table *t)
 	free(t->member);
 }
 
+/* Room for one more. */
 static void
 table_grow(struct table *t)
 {
-	struct table old = *t;
-	size_t i;
+	uint32_t *old = t->member;
+	size_t n = t->cap, i;
 
 	if (2 * t->n < t->cap)
 		return;
-	t->cap = t->cap ? 2 * t->cap : 1024;
-	t->hash = xreallocarray(NULL, t->cap, sizeof(*t->hash));
+	t->cap = n ? 2 * n : 1024;
 	t->member = xreallocarray(NULL, t->cap, sizeof(*t->member));
 	memset(t->member, 0xff, t->cap * sizeof(*t->member));
-	for (i = 0; i < old.cap; i++)
-		if (old.member[i] != NOT)
-			*table_find(t, old.hash[i]) = old.member[i];
-	table_clear(&old);
+	for (i = 0; i < n; i++)
+		if (old[i] != NOT)
+			*table_find(t, t->hash[old[i]]) = old[i];
+	free(old);
+}
+
+static void
+table_open(struct table *t, uint32_t members)
+{
+	t->hash = xreallocarray(NULL, members, sizeof(*t->hash));
+	table_grow(t);
 }
 
 static void
@@ -234,7 +243,8 @@ text_put(struct look *l, struct span text, uint64_t key, uint32_t member,
 	 struct err *e)
 {
 	if (l->ntext == l->text_cap) {
-		l->text_cap = l->text_cap ? 2 * l->text_cap : 256;
+		l->text_cap = l->text_cap ? l->text_cap + l->text_cap / 2 :
+			256;
 		l->text = xreallocarray(l->text, l->text_cap,
 					sizeof(*l->text));
 	}
@@ -298,12 +308,13 @@ look_exact(struct look *l, uint32_t i, struct span text, uint64_t key,
 static void
 add_to_name(struct look *l, uint32_t i, const uint64_t *set)
 {
-	struct member *m = &l->d->m[i];
+	struct set_hash h = set_hash(set, l->d->m[i].nset);
 	uint32_t *head;
 
 	table_grow(&l->heads);
-	head = table_find(&l->heads, set_hash(set, m->nset));
+	head = table_find(&l->heads, h);
 	l->heads.n += *head == NOT;
+	l->heads.hash[i] = h;
 	l->d->applied.next[i] = *head;
 	*head = i;
 }
@@ -324,6 +335,7 @@ look_near(struct look *l, uint32_t i, const struct item *x, size_t at,
 		return 0;
 	}
 	*first = i;
+	l->sets.hash[i] = x->hash[at];
 	l->sets.n++;
 	m->nset = x->len[2 * at];
 	m->nwords = x->len[2 * at + 1];
@@ -389,7 +401,8 @@ look_write(void *ctx, void *batch, struct err *e)
 			text = (struct span){x->text.p + from,
 					     x->text_end[i] - from};
 		}
-		if (put_name(d, &d->m[at], doc, e) ||
+		if ((filter_reports(d->filter) &&
+		     put_name(d, &d->m[at], doc, e)) ||
 		    (d->o->exact &&
 		     look_exact(l, at, text, x->exact[i], e)))
 			return -1;
@@ -423,10 +436,8 @@ resolve_names(struct look *l)
 	size_t i;
 
 	a->member = xreallocarray(NULL, a->n + 1, sizeof(*a->member));
-	for (i = 0; i < a->n; i++) {
-		table_grow(t);
+	for (i = 0; i < a->n; i++)
 		a->member[i] = *table_find(t, a->name[i]);
-	}
 }
 
 int
@@ -444,10 +455,13 @@ dedup_look(struct dedup *d, struct err *e)
 	    (d->refs && input_rewind(doc_reader_input(d->refs), e)))
 		return -1;
 	d->cursor = 0;
-	table_grow(&l.sets);
-	if (d->o->apply && d->o->has_edit)
+	if (d->o->near)
+		table_open(&l.sets, d->nm);
+	if (d->o->apply && d->o->has_edit) {
+		table_open(&l.heads, d->nm);
 		d->applied.next = xreallocarray(NULL, d->nm,
 						sizeof(*d->applied.next));
+	}
 	l.text_of = xreallocarray(NULL, d->nm, sizeof(*l.text_of));
 	progress_start("comparing", "B",
 		       input_total(doc_reader_input(d->docs)));

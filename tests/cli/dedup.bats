@@ -680,20 +680,40 @@ copies() {	# copies DOCS
 	dedup "$T/in.gz" | cmp - "$T/o1"
 }
 
+# KB ARG...: with so much address space
+within() {
+	(
+		ulimit -v "$1"
+		dedup -j 1 "${@:2}"
+	)
+}
+
 @test "memory is what the manual says" {
 	if nm "$BIN/dedup" 2> "$T/nm" | grep -q "__[at]san_init"; then
 		skip "a sanitizer's own memory is not bounded"
 	fi
 	seq -f '{"text":"tiny document number %.0f of many"}' 300000 > "$T/in"
-	# 300,000 x (14 + 12 + 12 * 14) x 1.5 = 87 MB of keys; 16 MiB of them
-	# in memory, the rest on disk; blocks and buffers beside
-	(
-		ulimit -v 200000
-		dedup -j 1 --exact --near --mem 16Mi --stats "$T/s" "$T/in" \
-			> "$T/out"
-	)
+	# 40 MB for the program and its libraries beside what the manual
+	# says; 56 MB of keys go to disk
+	within $((40000 + 300000 * 14 / 1000 + 12600 + 16800 + 2100)) \
+		--exact --near --mem 16Mi --stats "$T/s" -o "$T/out" "$T/in"
 	cmp "$T/in" "$T/out"
 	[ "$(stat_of sorted_runs "$T/s")" -gt 2 ]
+	# each of them resembles another, and each second text comes again
+	words w 1 10 > "$T/w"
+	sed "s/many/& $(cat "$T/w")/; p; s/w10/v/; p" "$T/in" > "$T/all"
+	within $((40000 + 900 * (14 + 72 + 32) + 300 * 40 + 12600 + 4200 +
+		2100)) --exact --near --mem 4Mi -o "$T/out" "$T/all"
+	[ "$(wc -l < "$T/out")" -lt 330000 ]
+	# one text of 2 MB, words of one letter, twice
+	line x "$(yes a b c d e f g | head -n 143000 | tr '\n' ' ')" > "$T/in"
+	cat "$T/in" "$T/in" > "$T/all"
+	for m in exact:60 near:60 repeats:80; do
+		within $((40000 + 12600 + 2100 + 2002 * ${m#*:})) \
+			"--${m%:*}" -o "$T/out" "$T/all"
+	done
+	within $((40000 + 2100 + 2002 * 80 + 1000 * 56)) --repeats --gopher \
+		-o "$T/out" "$T/all"
 }
 
 @test "a bad line: nothing is written, FILE:LINE says where" {
