@@ -29,11 +29,59 @@ default_methods(struct dedup_opts *o)
 	o->exact = o->near = o->repeats = 1;
 }
 
+/* The help of an option says first whose it is: that method must run. */
+static void
+check_method(const struct args *a, const char *method, int runs)
+{
+	size_t n = strlen(method), i;
+
+	for (i = 0; i < a->n && !runs; i++)
+		if (*a->table[i].given && !strncmp(a->table[i].help, method, n) &&
+		    a->table[i].help[n] == ':')
+			args_usage(a, "--%s is a way of --%s",
+				   a->table[i].name, method);
+}
+
+/* Modes that write no documents exclude what is about those. */
+static void
+check_modes(const struct args *a, const struct options *o)
+{
+	static const char *const not[] = {
+		"exact", "spans", "repeats", "drop-all", "report", "stats",
+		"check"
+	};
+	int modes = (o->emit >= 0) + (o->curve != 0) + (o->explain != NULL);
+	size_t i, k;
+
+	if (modes > 1)
+		args_usage(a, "--emit, --explain and --curve exclude each "
+			   "other");
+	if (o->json && !o->curve && !o->explain)
+		args_usage(a, "--json goes with --explain or --curve");
+	if (o->d.against.n && (o->emit >= 0 || o->curve))
+		args_usage(a, "--against goes with --apply, not with --emit "
+			   "or --curve");
+	for (i = 0; modes && i < sizeof(not) / sizeof(*not); i++)
+		for (k = 0; k < a->n; k++)
+			if (*a->table[k].given &&
+			    !strcmp(a->table[k].name, not[i]))
+				args_usage(a, "--%s has no meaning with %s",
+					   not[i], o->curve ? "--curve" :
+					   o->explain ? "--explain" : "--emit");
+}
+
 static void
 check(const struct args *a, const struct options *o)
 {
 	const struct dedup_opts *d = &o->d;
 
+	check_modes(a, o);
+	check_method(a, "exact", d->exact);
+	check_method(a, "near", d->near || o->curve || o->explain);
+	check_method(a, "spans", d->spans);
+	check_method(a, "repeats", d->repeats);
+	if (d->tokenizer && !d->spans && !d->repeats)
+		args_usage(a, "--tokenizer is a way of --repeats and --spans");
 	if (d->mh.bands * d->mh.rows > MINHASH_MAX)
 		args_usage(a, "--bands times --rows is %lld, more than %d",
 			   (long long)(d->mh.bands * d->mh.rows), MINHASH_MAX);
@@ -43,14 +91,8 @@ check(const struct args *a, const struct options *o)
 		args_usage(a, "--no-verify excludes --edit-sim and --direct");
 	if (o->emit >= 0 && d->apply)
 		args_usage(a, "--emit and --apply exclude each other");
-	if (d->apply && !d->near)
-		args_usage(a, "--apply is a way of --near");
 	if (d->apply && !d->verify)
 		args_usage(a, "--apply verifies: no --no-verify");
-	if (d->normalize && !d->exact)
-		args_usage(a, "--normalize is a way of --exact");
-	if (d->gopher.on && !d->repeats)
-		args_usage(a, "--gopher is a way of --repeats");
 	if (d->has_span_bytes && d->has_span_tokens)
 		args_usage(a, "--span-bytes and --span-tokens exclude each "
 			   "other");
@@ -83,6 +125,8 @@ static int
 run(const struct args *a, struct options *o, const char *const *files, size_t n,
     struct err *e)
 {
+	if (o->curve && n)
+		args_usage(a, "--curve reads no file: %s", files[0]);
 	if (o->curve)
 		return dedup_curve(&o->d, o->json, e);
 	if (o->explain) {
@@ -198,14 +242,19 @@ main(int argc, char **argv)
 	struct args a = {"dedup", "[options] [FILE...]",
 			 "leave out documents that stand in the input before",
 			 table, 33};
+	int given[sizeof(table) / sizeof(*table)] = {0};
 	struct err e = {0};
 	int first, status;
+	size_t i;
 
 	filter_opts_init(&d->filter);
 	repeat_opts_init(&d->rep);
 	gopher_opts_init(&d->gopher);
 	a.n += gopher_opts_args(&d->gopher, table + a.n);
 	a.n += filter_opts_args(&d->filter, table + a.n);
+	for (i = 0; i < a.n; i++)
+		if (!table[i].given)
+			table[i].given = &given[i];
 	args_common.frozen = DEDUP_FROZEN;
 	first = args_parse(&a, argc, argv);
 	d->mh.chars = o.unit;

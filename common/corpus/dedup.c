@@ -508,6 +508,7 @@ dedup_close(struct dedup *d)
 	free(d->size);
 	free(d->second);
 	free(d->failed);
+	free(d->copy);
 	free(d->ref);
 	dedup_apply_clear(&d->applied);
 	cluster_clear(&d->near);

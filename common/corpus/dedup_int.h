@@ -123,6 +123,7 @@ struct dedup {
 	struct cluster near;
 	uint32_t *size;		/* of near clusters, at their first */
 	uint32_t *second;	/* drop-all: second of a cluster, at its first */
+	uint32_t *copy;		/* drop-all: second with a text, at its first */
 	struct spool *sets, *texts, *names;
 	struct buf row[4];	/* sets and words of the pair at hand */
 	uint64_t *failed;	/* pairs that were not similar, by hash */

@@ -200,6 +200,26 @@ find_ref(struct dedup *d, uint32_t i, struct err *e)
 	return measure(d, i, ref, e);
 }
 
+/* Of equal texts the first; --drop-all asks for the second as well. */
+static void
+join_copies(struct dedup *d)
+{
+	uint32_t i, first;
+
+	if (d->o->drop_all && d->o->exact) {
+		d->copy = xreallocarray(NULL, d->nm, sizeof(*d->copy));
+		memset(d->copy, 0xff, d->nm * sizeof(*d->copy));
+	}
+	for (i = 0; i < d->nm; i++) {
+		first = d->m[i].exact;
+		if (first == i)
+			continue;
+		cluster_join(&d->near, first, i);
+		if (d->copy && d->copy[first] == NOT)
+			d->copy[first] = i;
+	}
+}
+
 /* Roots at once, sizes, seconds, similarities. */
 static int
 finish(struct dedup *d, struct err *e)
@@ -208,9 +228,7 @@ finish(struct dedup *d, struct err *e)
 
 	d->size = xcalloc((size_t)d->nm + 1, sizeof(*d->size));
 	d->second = xcalloc((size_t)d->nm + 1, sizeof(*d->second));
-	for (i = 0; i < d->nm; i++)
-		if (d->m[i].exact != i)
-			cluster_join(&d->near, d->m[i].exact, i);
+	join_copies(d);
 	for (i = 0; i < d->nm; i++) {
 		first = cluster_first(&d->near, i);
 		d->near.parent[i] = first;

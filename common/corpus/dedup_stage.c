@@ -332,14 +332,16 @@ side_clear(struct side *s)
 }
 
 static int
-find_sides(struct dedup *d, struct side s[2], struct err *e)
+find_in(struct dedup *d, struct doc_reader *docs, struct side s[2],
+	struct err *e)
 {
 	struct doc_batch *b;
 	struct buf at = {0};
 	size_t i, k;
 	int r = 0;
 
-	while (!r && (b = doc_read(d->docs, 0, e))) {
+	while (!r && !(s[0].found && s[1].found) &&
+	       (b = doc_read(docs, 0, e))) {
 		r = doc_parse(d->worker[0].parser, b, e);
 		for (i = 0; !r && i < b->n; i++) {
 			buf_reset(&at);
@@ -355,11 +357,22 @@ find_sides(struct dedup *d, struct side s[2], struct err *e)
 		doc_batch_free(b);
 	}
 	buf_clear(&at);
-	for (k = 0; !r && !e->set && k < 2; k++)
+	return r || e->set ? -1 : 0;
+}
+
+static int
+find_sides(struct dedup *d, struct side s[2], struct err *e)
+{
+	size_t k;
+
+	if ((d->refs && find_in(d, d->refs, s, e)) ||
+	    find_in(d, d->docs, s, e))
+		return -1;
+	for (k = 0; k < 2; k++)
 		if (!s[k].found)
 			return err_set(e, "no document has the id %s",
 				       s[k].want);
-	return r || e->set ? -1 : 0;
+	return 0;
 }
 
 static void
@@ -374,6 +387,21 @@ row(struct buf *b, int json, const char *key, const char *fmt, double x)
 		buf_putc(b, '\n');
 }
 
+/* Of two texts that are far apart only a bound: the time is its square. */
+static void
+put_edits(const struct side *x, const struct side *y, int json, struct buf *b)
+{
+	enum { FAR = 10000 };
+	size_t longest = x->nwords > y->nwords ? x->nwords : y->nwords;
+	size_t max = longest < FAR ? longest : FAR;
+	size_t dist = edit_distance(x->words, x->nwords, y->words, y->nwords,
+				    max);
+
+	row(b, json, dist > max ? "edit_similarity_below" : "edit_similarity",
+	    "%.6g", !longest ? 0 : 1 - (double)(dist > max ? max : dist) /
+	    (double)longest);
+}
+
 static void
 explain(const struct dedup *d, struct side s[2], int json, struct buf *b)
 {
@@ -381,12 +409,10 @@ explain(const struct dedup *d, struct side s[2], int json, struct buf *b)
 	struct side *x = &s[0], *y = &s[1];
 	size_t common = set_common(x->sh.v, x->sh.n, y->sh.v, y->sh.n), i;
 	double j = set_jaccard(x->sh.v, x->sh.n, y->sh.v, y->sh.n), shared = 0;
-	size_t longest = x->nwords > y->nwords ? x->nwords : y->nwords, dist;
 	int near;
 
 	for (i = 0; x->sh.n && y->sh.n && i < (size_t)o->mh.bands; i++)
 		shared += x->key[i] == y->key[i];
-	dist = edit_distance(x->words, x->nwords, y->words, y->nwords, longest);
 	near = shared > 0 && j >= o->threshold &&
 		(!o->has_edit || edit_similar(x->words, x->nwords, y->words,
 					      y->nwords, o->edit_sim));
@@ -396,8 +422,7 @@ explain(const struct dedup *d, struct side s[2], int json, struct buf *b)
 	row(b, json, "shingles_b", "%.0f", (double)y->sh.n);
 	row(b, json, "common", "%.0f", (double)common);
 	row(b, json, "jaccard", "%.17g", j);
-	row(b, json, "edit_similarity", "%.6g", longest ?
-	    1 - (double)dist / (double)longest : 0);
+	put_edits(x, y, json, b);
 	row(b, json, "candidate_probability", "%.6g",
 	    minhash_curve(&o->mh, j));
 	row(b, json, "bands_in_common", "%.0f", shared);

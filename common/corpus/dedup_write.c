@@ -32,13 +32,8 @@ exact_verdict(const struct dedup *d, uint32_t i)
 
 	if (m->exact != i)
 		return (struct verdict){EXACT, i, m->exact};
-	if (d->o->drop_all && m->copies > 1) {
-		uint32_t k = i + 1;
-
-		while (d->m[k].exact != i)
-			k++;
-		return (struct verdict){EXACT, i, k};
-	}
+	if (d->copy && d->copy[i] != NOT)
+		return (struct verdict){EXACT, i, d->copy[i]};
 	return (struct verdict){KEPT, i, NOT};
 }
 

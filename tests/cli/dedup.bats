@@ -650,6 +650,57 @@ copies() {	# copies DOCS
 
 # --- together --------------------------------------------------------------
 
+@test "an option whose method does not run is refused, and so in the modes" {
+	local o
+	line a text > "$T/in"
+	while read -r o; do
+		# shellcheck disable=SC2086 # options are words
+		run -2 dedup $o "$T/in"
+		[[ $output == *"is a way of"* ]] || {
+			echo "$o: $output"
+			return 1
+		}
+	done <<- 'END'
+		--exact --mark
+		--exact --min-left 3
+		--near --all
+		--exact --ngram 3
+		--near --normalize
+		--near --gopher
+		--exact --dup-line-share 0.3
+		--exact --apply x
+		--near --tokenizer x
+		--repeats --direct
+	END
+	for o in "--emit bands --stats x" "--emit bands --against $T/in" \
+		"--emit bands --exact" "--emit pairs --check" --curve \
+		"--emit bands --curve" "--explain a --report x" --json; do
+		# shellcheck disable=SC2086
+		run -2 dedup $o "$T/in"
+		[[ $output == *usage:* ]]
+	done
+}
+
+@test "--explain: a reference, and texts that are far apart, at once" {
+	line r 'one two three four five six' > "$T/ref"
+	line d 'one two three four five seven' > "$T/in"
+	run -0 dedup --explain r d --against "$T/ref" "$T/in"
+	[[ $output == *"common	1"* ]]
+	[[ $output == *"edit_similarity	0.833333"* ]]
+	{ line a "$(words a 1 100000)"; line b "$(words b 1 100000)"; } \
+		> "$T/in"
+	run -0 dedup --explain a b --json "$T/in"
+	[[ $output == *'"edit_similarity_below":0.9,'* ]]
+}
+
+@test "--drop-all: 200,000 pairs of copies" {
+	for i in 1 2; do
+		seq -f '{"text":"%.0f"}' 200000
+	done > "$T/in"
+	echo '{"text":"x"}' >> "$T/in"
+	[ "$(dedup --exact --drop-all "$T/in")" = '{"text":"x"}' ]
+}
+
 @test "methods in order, each document dropped once" {
 	{
 		chain A A B
