@@ -436,10 +436,10 @@ dedup_open(const struct dedup_opts *o, const char *const *files, size_t n,
 	for (i = 0; i < args_common.threads; i++)
 		d->worker[i].parser = doc_parser_new(&o->filter.doc);
 	d->mh = minhash_new(&o->mh);
-	mem = (size_t)(o->spans ? o->mem / 2 : o->mem);
+	mem = d->mem = (size_t)(o->spans ? o->mem / 2 : o->mem);
 	d->exact = keysort_new(mem / 8);
 	d->bands = keysort_new(mem / 2);
-	d->sets = spool_new(mem / 4);
+	d->sets = spool_new(mem / 4 - mem / 16);	/* the rest: an index */
 	d->texts = spool_new(mem / 16);
 	d->names = spool_new(mem / 16);
 	if (open_tokenizer(d, e) || dedup_open_spans(d, e) ||

@@ -343,7 +343,7 @@ open_index(struct bucket *b)
 {
 	double t = b->d->o->threshold;
 	size_t each = sizeof(*b->entry) + 4 * sizeof(*b->list), i, keep;
-	size_t all = 0, most = 0, max = (size_t)b->d->o->mem / 16;
+	size_t all = 0, most = 0, max = b->d->mem / 16;
 
 	for (i = 0; i < b->n; i++) {
 		size_t n = b->d->m[b->v[i]].nset;

@@ -116,6 +116,7 @@ struct dedup {
 	uint32_t n, cap, nref;
 	uint32_t cursor;	/* of the second and third pass */
 	struct keysort *exact, *bands;
+	size_t mem;		/* of --mem, what spans leave */
 
 	/* those that have something in common with another */
 	struct member *m;
