@@ -125,8 +125,6 @@ static int
 run(const struct args *a, struct options *o, const char *const *files, size_t n,
     struct err *e)
 {
-	if (o->curve && n)
-		args_usage(a, "--curve reads no file: %s", files[0]);
 	if (o->curve)
 		return dedup_curve(&o->d, o->json, e);
 	if (o->explain) {

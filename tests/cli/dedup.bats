@@ -673,7 +673,7 @@ copies() {	# copies DOCS
 		--repeats --direct
 	END
 	for o in "--emit bands --stats x" "--emit bands --against $T/in" \
-		"--emit bands --exact" "--emit pairs --check" --curve \
+		"--emit bands --exact" "--emit pairs --check" \
 		"--emit bands --curve" "--explain a --report x" --json; do
 		# shellcheck disable=SC2086
 		run -2 dedup $o "$T/in"
