@@ -121,6 +121,24 @@ warnings(const struct dedup_opts *o)
 		     (long long)o->mh.rows, p);
 }
 
+/* stdin is read by one of FILE, --against and --apply, once. */
+static void
+check_stdin(const struct args *a, const struct dedup_opts *d,
+	    const char *const *files, size_t n)
+{
+	size_t uses = n == 0, i;
+
+	for (i = 0; i < n; i++)
+		uses += !strcmp(files[i], "-");
+	for (i = 0; i < d->against.n; i++)
+		uses += !strcmp(d->against.v[i], "-");
+	uses += d->apply && !strcmp(d->apply, "-");
+	if (uses > 1)
+		args_usage(a, "stdin can be read once: FILE, --against or "
+			   "--apply");
+	args_check_stdin(a, (int)n);
+}
+
 static int
 run(const struct args *a, struct options *o, const char *const *files, size_t n,
     struct err *e)
@@ -130,11 +148,11 @@ run(const struct args *a, struct options *o, const char *const *files, size_t n,
 	if (o->explain) {
 		if (!n)
 			args_usage(a, "--explain A B: the second id is missing");
-		args_check_stdin(a, (int)n - 1);
+		check_stdin(a, &o->d, files + 1, n - 1);
 		return dedup_explain(&o->d, o->explain, files[0], files + 1,
 				     n - 1, o->json, e);
 	}
-	args_check_stdin(a, (int)n);
+	check_stdin(a, &o->d, files, n);
 	if (o->emit == EMIT_PAIRS)
 		return dedup_emit_pairs(&o->d, files, n, e);
 	if (o->emit == EMIT_BANDS)

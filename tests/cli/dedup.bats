@@ -681,6 +681,17 @@ copies() {	# copies DOCS
 	done
 }
 
+@test "stdin is read once: by FILE, --against or --apply" {
+	local o
+	line a text > "$T/in"
+	for o in "--against -" "--apply - --near" "--against - -" "- -"; do
+		# shellcheck disable=SC2086 # options are words
+		run -2 dedup $o < "$T/in"
+		[[ $output == *"stdin can be read once"* ]]
+	done
+	dedup --against - "$T/in" < "$T/in" | cmp - /dev/null
+}
+
 @test "--explain: a reference, and texts that are far apart, at once" {
 	line r 'one two three four five six' > "$T/ref"
 	line d 'one two three four five seven' > "$T/in"
