@@ -158,23 +158,33 @@ ratio(uint64_t part, uint64_t all)
 
 /* --- lines and paragraphs --- */
 
+/* Bytes of the line end at i: LF, CR LF; 0: none. */
+static size_t
+line_end(struct span t, size_t i)
+{
+	if (i < t.n && t.p[i] == '\n')
+		return 1;
+	return i + 1 < t.n && t.p[i] == '\r' && t.p[i + 1] == '\n' ? 2 : 0;
+}
+
 /* The one from *at on; 0 at the end. */
 static int
 next_piece(struct span t, size_t *at, int paragraph, struct span *out)
 {
-	size_t i = *at, end;
+	size_t i = *at, feed, end, k;
 
-	while (i < t.n && t.p[i] == '\n')
-		i++;
-	if (i == t.n)
+	while ((k = line_end(t, i)))
+		i += k;
+	if (i >= t.n)
 		return 0;
-	for (end = i;; end++) {
-		const char *feed = memchr(t.p + end, '\n', t.n - end);
+	for (feed = i;; feed++) {
+		const char *lf = memchr(t.p + feed, '\n', t.n - feed);
 
-		end = feed ? (size_t)(feed - t.p) : t.n;
-		if (!paragraph || end + 1 >= t.n || t.p[end + 1] == '\n')
+		feed = lf ? (size_t)(lf - t.p) : t.n;
+		if (!paragraph || feed + 1 >= t.n || line_end(t, feed + 1))
 			break;
 	}
+	end = feed < t.n && t.p[feed - 1] == '\r' ? feed - 1 : feed;
 	*out = (struct span){t.p + i, end - i};
 	*at = end;
 	return 1;

@@ -5,8 +5,8 @@
  * A1), whose paper leaves open what is counted.  Here:
  *
  * Characters are code points.  A line is a run of characters without line
- * feed; an empty one is none.  A paragraph is a run of lines with one line
- * feed between neighbours.  A duplicate is one whose bytes stand before in the
+ * end, which is LF or CR LF; an empty one is none.  A paragraph is a run of
+ * lines with one line end between neighbours.  A duplicate is one whose bytes stand before in the
  * same text: the second copy and all later ones.  dup_lines and dup_paragraphs
  * are duplicates by all there are, the two of characters their characters by
  * all of the text.

@@ -49,6 +49,12 @@ by_hand(void **state)
 	/* "p\nq" twice; line feeds at the ends belong to none */
 	is("\np\nq\n\nr\n\n\np\nq\n", GOPHER_PARAGRAPHS, 1, 3);
 	is("\np\nq\n\nr\n\n\np\nq\n", GOPHER_PARAGRAPH_CHARS, 3, 14);
+	/* CR LF ends a line as LF does; a CR elsewhere is a character */
+	is("a\r\nb\r\n\r\n\r\na\r\n", GOPHER_LINES, 1, 3);
+	is("a\r\nb\r\n\r\n\r\na\r\n", GOPHER_LINE_CHARS, 1, 13);
+	is("p\r\nq\r\n\r\nr\r\n\r\np\r\nq", GOPHER_PARAGRAPHS, 1, 3);
+	is("p\r\nq\r\n\r\nr\r\n\r\np\r\nq", GOPHER_PARAGRAPH_CHARS, 4, 17);
+	is("a\r\na\r", GOPHER_LINES, 0, 2);
 	/* case matters in lines, not in words */
 	is("A b\na B", GOPHER_LINES, 0, 2);
 	is("A b\na B", GOPHER_TOP, 6, 7);
