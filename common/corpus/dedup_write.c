@@ -91,6 +91,15 @@ is_top(const struct dedup *d, uint32_t member)
 	return 0;
 }
 
+/* The member that a reference is, if first of a large cluster; or NOT. */
+static uint32_t
+ref_is_top(const struct dedup *d, uint32_t doc)
+{
+	uint32_t i = d->flag[doc] & DOC_MEMBER ? dedup_member(d, doc) : NOT;
+
+	return i != NOT && is_top(d, i) ? i : NOT;
+}
+
 /* Where the loop stands, for the report: bytes of the text, or the share. */
 static void
 find_loop(struct dedup *d, struct worker *w, struct item *x, size_t i,
@@ -141,7 +150,8 @@ write_work(void *ctx, void *batch, int worker, struct err *e)
 
 		x->text_end[i] = x->text.n;
 		if (doc < d->nref) {
-			if (reports && d->flag[doc] & DOC_SOURCE)
+			if ((reports && d->flag[doc] & DOC_SOURCE) ||
+			    ref_is_top(d, doc) != NOT)
 				doc_parse_at(w->parser, b, i);
 			continue;
 		}
@@ -339,6 +349,8 @@ write_write(void *ctx, void *batch, struct err *e)
 		if (d->flag[n] & DOC_SOURCE && filter_reports(d->filter) &&
 		    dedup_name_source(d, n, &b->v[i], e))
 			return -1;
+		if (n < d->nref && ref_is_top(d, n) != NOT)
+			excerpt(d, &b->v[i], ref_is_top(d, n));
 		if (n >= d->nref && write_doc(d, &b->v[i], n, x, i, e))
 			return -1;
 	}

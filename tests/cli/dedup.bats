@@ -692,6 +692,14 @@ copies() {	# copies DOCS
 	dedup --against - "$T/in" < "$T/in" | cmp - /dev/null
 }
 
+@test "the largest clusters, in words of their first, a reference too" {
+	line 1 'words of the reference' > "$T/ref"
+	{ line 2 'words of the reference'; line 3 one; line 4 one; } > "$T/in"
+	dedup -v --exact --against "$T/ref" "$T/in" 2> "$T/err" > "$T/out"
+	grep -qx '       2  words of the reference' "$T/err"
+	grep -qx '       2  one' "$T/err"
+}
+
 @test "--explain: a reference, and texts that are far apart, at once" {
 	line r 'one two three four five six' > "$T/ref"
 	line d 'one two three four five seven' > "$T/in"
