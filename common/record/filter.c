@@ -207,6 +207,20 @@ filter_drop(struct filter *f, const struct doc *d, struct err *e)
 	return 0;
 }
 
+/* The line with the text replaced, into out. */
+static void
+retext(const struct doc *d, const char *text_key, struct span text,
+       struct buf *out)
+{
+	struct span old = json_scan_find(d->line, text_key);
+	const char *end = d->line.p + d->line.n;
+
+	buf_reset(out);
+	buf_put(out, d->line.p, old.p - d->line.p);
+	json_put_str(out, text);
+	buf_put(out, old.p + old.n, end - (old.p + old.n));
+}
+
 int
 filter_cut(struct filter *f, const struct doc *d, struct span text,
 	   struct err *e)
@@ -220,7 +234,7 @@ filter_cut(struct filter *f, const struct doc *d, struct span text,
 	now.digest = doc_digest(text);
 	doc_stats_kept(&f->books, &now);
 	f->cuts++;
-	filter_retext(d, f->o->doc.text_key, text, &f->line);
+	retext(d, f->o->doc.text_key, text, &f->line);
 	return output_write(f->out, f->line.p, f->line.n, e);
 }
 
@@ -250,19 +264,6 @@ filter_mark(struct filter *f, const struct doc *d, const char *key,
 	buf_put(b, value.p, value.n);
 	buf_put(b, d->line.p + n - 1, d->line.n - n + 1);
 	return output_write(f->out, b->p, b->n, e);
-}
-
-void
-filter_retext(const struct doc *d, const char *text_key, struct span text,
-	      struct buf *out)
-{
-	struct span old = json_scan_find(d->line, text_key);
-	const char *end = d->line.p + d->line.n;
-
-	buf_reset(out);
-	buf_put(out, d->line.p, old.p - d->line.p);
-	json_put_str(out, text);
-	buf_put(out, old.p + old.n, end - (old.p + old.n));
 }
 
 /* --- report --- */

@@ -89,8 +89,4 @@ struct doc_stats *filter_stats(struct filter *f);
  */
 int filter_commit(struct filter *f, struct span extra, struct err *e);
 
-/* The line with the text replaced (what filter_cut() writes), into out. */
-void filter_retext(const struct doc *d, const char *text_key,
-		   struct span text, struct buf *out);
-
 #endif
