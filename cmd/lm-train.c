@@ -166,7 +166,7 @@ main(int argc, char **argv)
 	struct kernels *k;
 	int first, sig;
 
-	interrupt_early();	/* first: spin_bound() may start it all again */
+	interrupt_early();	/* before spin_bound(): it may start us again */
 	spin_bound(argv);
 	options_init(&o);
 	a.n = options_table(&o, table);

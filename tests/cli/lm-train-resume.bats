@@ -1,0 +1,420 @@
+#!/usr/bin/env bats
+# lm-train: a run that was stopped, killed or cut short ends where it would have
+
+load lm-train
+
+# --- resume -----------------------------------------------------------------
+
+@test "20 steps are 10 and 10" {
+	train -o "$T/whole" --steps 20 --val-data "$W/val" --eval-every 5 --z-loss 1e-4
+	train -o "$T/half" --steps 20 --val-data "$W/val" --eval-every 5 --z-loss 1e-4 \
+		--stop-after 10
+	[ "$(readlink "$T/half/latest")" = step-00000010 ]
+	resume "$T/half"
+	same_run "$T/whole" "$T/half"
+	[ "$(grep -c '"type":"resume"' "$T/half/train.jsonl")" = 1 ]
+}
+
+@test "a finished run has nothing to do; --steps goes on" {
+	cp -r "$W/base" "$T/r"
+	resume "$T/r" 2> "$T/err"
+	grep -q "8 of 8 steps are done: nothing to train" "$T/err"
+	[ "$(grep -c '"type":"step"' "$T/r/train.jsonl")" = 8 ]
+	resume "$T/r" --steps 10
+	[ "$(grep -c '"type":"step"' "$T/r/train.jsonl")" = 10 ]
+	[ "$(readlink "$T/r/latest")" = step-00000010 ]
+	grep -q '"changed":"steps 8 10' "$T/r/train.jsonl"
+}
+
+@test "the log is cut back: each step has one line" {
+	cp -r "$W/base" "$T/r"
+	rm -r "$T/r/step-00000008"
+	printf '{"type":"st' >> "$T/r/train.jsonl"
+	resume "$T/r"
+	same_run "$W/base" "$T/r"
+	[ "$(grep -c '"step":5,' "$T/r/train.jsonl")" = 1 ]
+}
+
+@test "the newest valid checkpoint is taken, the broken one named" {
+	cp -r "$W/base" "$T/r"
+	printf x | dd of="$T/r/step-00000008/optimizer.safetensors" bs=1 \
+		seek=9000 conv=notrunc 2> "$T/dd"
+	run --separate-stderr resume "$T/r"
+	[ "$status" -eq 0 ]
+	[[ $stderr == *step-00000008/optimizer.safetensors*passing\ over* ]]
+	same_run "$W/base" "$T/r"
+	for d in "$T"/r/step-*; do
+		: > "$d/model.safetensors"
+	done
+	refused resume "$T/r"
+	[[ $stderr == *"no valid checkpoint"* ]]
+}
+
+@test "behind a broken newer checkpoint --keep keeps what is written" {
+	cp -r "$W/base" "$T/r"
+	: > "$T/r/step-00000008/model.safetensors"
+	resume "$T/r" --keep 1 --stop-after 2
+	[ "$(readlink "$T/r/latest")" = step-00000006 ]
+	[ -s "$T/r/latest/manifest.json" ]
+	[ ! -e "$T/r/step-00000004" ]
+	resume "$T/r" --keep 0
+	same_run "$W/base" "$T/r"
+}
+
+@test "a resume sets latest right" {
+	cp -r "$W/base" "$T/r"
+	ln -sfn step-00000004 "$T/r/latest"
+	ln -s step-00000008 "$T/r/.latest.77.tmp"
+	resume "$T/r"
+	[ "$(readlink "$T/r/latest")" = step-00000008 ]
+	[ -z "$(find "$T/r" -name '*.tmp')" ]
+}
+
+@test "a checkpoint with exchanged weights is refused" {
+	cp -r "$W/base" "$T/r"
+	cp "$T/r/step-00000004/model.safetensors" "$T/r/step-00000008/"
+	# a manifest that fits the exchanged file
+	m4=$(grep '"model.safetensors"' "$T/r/step-00000004/manifest.json")
+	sed -i "s|.*\"model.safetensors\".*|$m4|" "$T/r/step-00000008/manifest.json"
+	refused resume "$T/r"
+	[[ $stderr == *"is not the rounded master"* ]]
+}
+
+@test "other options or data are refused by name, unless told to" {
+	cp -r "$W/base" "$T/r"
+	refused resume "$T/r" --lr 0.5
+	[[ $stderr == *"--lr is 0.5, the run has 0.01"* ]]
+	refused resume "$T/r" --seq-len 16
+	[[ $stderr == *--seq-len* ]]
+	refused resume "$T/r" --data "$W/val"
+	[[ $stderr == *"not those of the run"* ]]
+	resume "$T/r" --lr 0.5 --allow-changed-config --steps 9
+	grep -q '"type":"lr_restart","step":8,"lr_before":0.0' "$T/r/train.jsonl"
+	run -1 grep -q lr_restart "$W/base/train.jsonl"
+	resume "$T/r" --data "$W/val" --allow-changed-data --steps 10
+	grep -q '"step":9,.*"lr":' "$T/r/train.jsonl"
+}
+
+@test "a checkpoint in place of its run is named as such" {
+	refused resume "$W/base/latest"
+	[[ $stderr == *"/latest: a checkpoint, "*"folder of its run"* ]]
+}
+
+@test "each option that decides what is computed is refused by name" {
+	set -- preset:10M hidden-size:64 layers:3 heads:2 kv-heads:1 head-dim:16 \
+		intermediate-size:64 vocab-size:400 rope-theta:5000 \
+		norm-eps:1e-6 no-tie-embeddings qk-norm init-std:0.1 \
+		embed-scale:2 init-from:"$MODELS/qwen3" shard-format:nanogpt \
+		split:gpt2 seq-len:16 batch-size:2 micro-batch:1 accum:2 \
+		order:sequential no-doc-mask lr:1 min-lr:1e-9 warmup-steps:3 \
+		schedule:wsd decay-steps:7 beta1:0.5 beta2:0.5 eps:1e-5 \
+		weight-decay:0 decay-embeddings clip:0 z-loss:0.1 seed:8 \
+		dtype:fp32
+	for o; do
+		k=${o%%:*}
+		if [ "$k" = "$o" ]; then
+			refused resume "$W/base" "--$o"
+		else
+			refused resume "$W/base" "--$k" "${o#*:}"
+		fi
+		k=${k#no-}
+		[[ $stderr == *"--$k is "*", the run has "*--allow-changed-config* ]] ||
+			{ echo "$o: $stderr"; false; }
+		echo "$k"
+	done > "$T/tried"
+	# these are all that there are
+	grep -oE '^  "[a-z_0-9]+"' "$W/base/config.json" | tr -d ' "' | tr _ - |
+		grep -vxE 'data|val-data|tokenizer|steps|save-every|keep|after-save|eval-(every|windows)|sample-(every|tokens)|prompts?|peak-tflops|derived|world-size|data-hash|val-hash|version' \
+		> "$T/all"
+	diff "$T/all" "$T/tried"
+	# what the weights decide stays refused, whatever is allowed
+	for o in "--hidden-size 64" "--layers 3" --no-tie-embeddings --qk-norm; do
+		# shellcheck disable=SC2086
+		refused resume "$W/base" $o --allow-changed-config
+		[[ $stderr == *"${o%% *}"*"folder"* ]]
+	done
+	# the same value, and the same folder by another path, is no change
+	cp -r "$W/base" "$T/r"
+	resume "$T/r" --lr 0.01 --hidden-size 32 --steps 9
+	grep -q '"changed":"steps 8 9\\n"' "$T/r/train.jsonl"
+	"$BIN/pack" -q --tokenizer "$MODELS/qwen3/tokenizer.json" --seq-len 16 \
+		-o "$T/d" "$W/d.jsonl"
+	b=$(realpath "$BIN/lm-train")
+	cd "$MODELS"
+	"$b" --init-from qwen3 --data "$T/d" --steps 1 --batch-size 1 \
+		--peak-tflops 1 -o "$T/q"
+	"$b" --resume "$T/q" --init-from ./qwen3 --steps 2 --peak-tflops 1
+}
+
+@test "after a resume each epoch still visits every window once" {
+	n=$("$BIN/decode-batch" --run "$W/base" --window 0:99999 --json | wc -l)
+	steps=$((2 * n / 4))
+	train -o "$T/r" --steps $steps --stop-after $((n * 9 / 40))
+	resume "$T/r" -q
+	for s in $(seq 0 $((steps - 1))); do
+		"$BIN/decode-batch" --run "$T/r" --step "$s" --json
+	done | grep -oE '^\{"window":[0-9]+' > "$T/seen"
+	[ $n -gt 50 ]
+	[ "$(head -n $n "$T/seen" | sort -u | wc -l)" = $n ]
+	[ "$(tail -n +$((n + 1)) "$T/seen" | sort -u | wc -l)" = $((steps * 4 - n)) ]
+}
+
+@test "a lost optimizer: the file is named, the weights alone are offered" {
+	cp -r "$W/base" "$T/r"
+	rm "$T"/r/step-*/optimizer.safetensors
+	refused resume "$T/r"
+	[[ $stderr == *"step-00000008/optimizer.safetensors: cannot open"* ]]
+	[[ $stderr == *"no valid checkpoint among 2 (--init-from a checkpoint starts anew from its weights alone)"* ]]
+	# a manifest that does not ask for it does not help
+	for m in "$T"/r/step-*/manifest.json; do
+		perl -0pi -e 's/,\s*"optimizer.safetensors":\{[^}]*\}//' "$m"
+	done
+	refused resume "$T/r"
+	[[ $stderr == *"step-00000008/optimizer.safetensors"*"(--init-from $T/r/step-00000008 starts"* ]]
+	"$BIN/lm-train" --init-from "$T/r/latest" --data "$W/train" --steps 1 \
+		--batch-size 4 --peak-tflops 1 -o "$T/new"
+}
+
+@test "a resume on another number of threads gives the same bits" {
+	train -o "$T/r" --steps 8 --save-every 4 --stop-after 3 -j 1
+	resume "$T/r" -j 7 --stop-after 2
+	resume "$T/r" -j 2
+	same_run "$W/base" "$T/r"
+}
+
+@test "--stop-after 0 goes on to --steps; fewer steps than the warm-up" {
+	cp -r "$W/base" "$T/r"
+	resume "$T/r" --stop-after 0 --steps 10
+	[ "$(readlink "$T/r/latest")" = step-00000010 ]
+	run --separate-stderr train -o "$T/w" --steps 2 --warmup-steps 4
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"warning: --warmup-steps 4 of 2 steps: the peak is never reached"* ]]
+	[ "$(sed -n 's/.*"lr":\([^,]*\),.*/\1/p' "$T/w/train.jsonl" | tr '\n' ' ')" = \
+		"0.0025 0.005 " ]
+	# no step at all: the initial weights, saved
+	train -o "$T/z" --steps 0
+	[ "$(readlink "$T/z/latest")" = step-00000000 ]
+}
+
+@test "shards that moved are no change" {
+	cp -r "$W/base" "$T/r"
+	cp -r "$W/train" "$T/elsewhere"
+	resume "$T/r" --data "$T/elsewhere" --steps 9
+}
+
+@test "a run is not written over, and not by two at once" {
+	refused train -o "$W/base" --steps 1
+	[[ $stderr == *"--resume"* ]]
+	cp -r "$W/base" "$T/r"
+	"${RESUME[@]}" "$T/r" --steps 1M & pid=$!
+	wait_for_line "$T/r" 9
+	refused resume "$T/r"
+	[[ $stderr == *"another lm-train"* ]]
+	# a new run in that folder neither, nor beside one that has just begun
+	refused train -o "$T/r" --steps 1
+	[[ $stderr == *"another lm-train"* ]]
+	kill -TERM $pid
+	wait $pid || :
+}
+
+@test "--resume --steps: a derived decay is that of the longer run" {
+	train -o "$T/long" --schedule wsd --steps 20
+	train -o "$T/r" --schedule wsd --steps 10 --stop-after 6
+	resume "$T/r" --steps 20
+	same_run "$T/long" "$T/r"
+	grep -q '"changed":"steps 10 20\\ndecay-steps 2 4\\n"' "$T/r/train.jsonl"
+	train -o "$T/q" --schedule wsd --steps 10 --decay-steps 3 --stop-after 6
+	resume "$T/q" --steps 20
+	[ "$(value decay_steps "$T/q/config.json")" = 3 ]
+}
+
+@test "the data position counts batches, however they are cut" {
+	train -o "$T/whole" --steps 8 --accum 4
+	train -o "$T/r" --steps 8 --accum 4 --stop-after 5
+	[ "$(value next_sample "$T/r/latest/train_state.json")" = 20 ]
+	resume "$T/r"
+	same_run "$T/whole" "$T/r"
+	[ "$(value tokens "$T/r/latest/train_state.json")" = $((8 * 4 * 32)) ]
+	# tokens and the rate are those of steps, not of their parts
+	for d in whole r; do
+		perl -ne 'next unless /"step":(\d+),"tokens":(\d+)/;
+			die $_ if $2 != 128 * ($1 + 1)' "$T/$d/train.jsonl"
+	done
+}
+
+@test "rates after a resume are those of this start; mfu has its yardstick" {
+	cp -r "$W/base" "$T/r"
+	resume "$T/r" --steps 10
+	perl -ne '
+		next unless /"step":(\d+),.*"tokens_per_s":([\d.e+]+),"mfu":([\d.e+-]+),"step_s":([\d.e-]+)/;
+		my ($step, $rate, $mfu, $s) = ($1, $2, $3, $4);
+		# 6 a weight that multiplies, 6 L H D T for attention; peak 10^12
+		my $want = (6 * (300 * 32 + 2 * (32 * 96 + 3 * 32 * 48)) +
+			6 * 2 * 4 * 8 * 32) * $rate / 1e12;
+		die "mfu $mfu, not $want" if abs($mfu / $want - 1) > 1e-6;
+		$n++;
+		next unless $step == 0 || $step == 8;
+		die "step $step: $rate" if abs($rate * $s / 128 - 1) > 1e-3;
+		END { die "$n lines" if $n != 10 }' "$T/r/train.jsonl"
+	"$BIN/lm-train" --config "$W/base/config.json" --steps 1 --device ref \
+		--peak-tflops 0 -o "$T/u"
+	grep -q '"mfu":null' "$T/u/train.jsonl"
+}
+
+# --- signals, kills, full disks ---------------------------------------------
+
+@test "TERM and INT: the step is finished, saved, the process ends by it" {
+	for s in TERM:143 INT:130; do
+		d=$T/${s%:*}
+		env --default-signal=INT "$BIN/lm-train" --config "$W/base/config.json" \
+			--steps 1000000 --save-every 0 -o "$d" & pid=$!
+		wait_for_line "$d" 3
+		kill -"${s%:*}" $pid
+		status=0
+		wait $pid || status=$?
+		[ $status -eq "${s#*:}" ]
+		n=$(grep -c '"type":"step"' "$d/train.jsonl")
+		[ "$(readlink "$d/latest")" = "$(printf 'step-%08d' "$n")" ]
+		tail -2 "$d/train.jsonl" | grep -q "\"type\":\"signal\",\"step\":$n,"
+		[ -z "$(find "$d" -name '*.tmp')" ]
+	done
+	# it goes on as if nothing had been: one line for each step
+	n=$((n + 2))
+	resume "$d" --steps $n
+	[ "$(grep -c '"type":"step"' "$d/train.jsonl")" = $n ]
+}
+
+@test "USR1: a checkpoint now, and on it goes" {
+	"${TRAIN[@]}" -o "$T/r" --steps 1M & pid=$!
+	wait_for_line "$T/r" 2
+	kill -USR1 $pid
+	for _ in $(seq 300); do
+		[ -L "$T/r/latest" ] && break
+		sleep 0.1
+	done
+	n=$(readlink "$T/r/latest")
+	kill -0 $pid
+	kill -TERM $pid
+	wait $pid || :
+	[ "$(readlink "$T/r/latest")" != "$n" ]
+	[ -s "$T/r/$n/manifest.json" ]
+}
+
+@test "a storm of USR1: checkpoints, whole ones, and each step once" {
+	"${TRAIN[@]}" -o "$T/r" --steps 1M & pid=$!
+	wait_for_line "$T/r" 1
+	for _ in $(seq 300); do
+		kill -USR1 $pid
+	done
+	n=$(wc -l < "$T/r/train.jsonl")
+	wait_for_line "$T/r" $((n + 2))
+	kill -TERM $pid
+	wait $pid || :
+	[ "$(ls -d "$T"/r/step-* | wc -l)" -ge 2 ]
+	for d in "$T"/r/step-*; do
+		[ -s "$d/manifest.json" ]
+	done
+	run ! bash -c "grep -o '\"type\":\"[sc][th][e][pc][^,]*,\"step\":[0-9]*' \
+		'$T/r/train.jsonl' | sort | uniq -d | grep ."
+	[ -z "$(find "$T/r" -name '*.tmp')" ]
+}
+
+@test "killed at any moment, a restart ends where the whole run ends" {
+	train -o "$T/whole" --steps 30 --save-every 2
+	"${TRAIN[@]}" -o "$T/r" --steps 30 --save-every 2 & pid=$!
+	for i in 1 2 3 4; do
+		sleep 0.$((i * 2))$i
+		kill -KILL $pid 2> "$T/err" || :
+		wait $pid || :
+		[ -e "$T/r/config.json" ] || train -o "$T/r" --steps 30 \
+			--save-every 2 --stop-after 1
+		"${RESUME[@]}" "$T/r" & pid=$!
+	done
+	wait $pid
+	same_run "$T/whole" "$T/r"
+	[ -z "$(find "$T/r" -name '*.tmp')" ]
+}
+
+@test "killed before the first checkpoint, it begins again" {
+	cp -r "$W/base" "$T/r"
+	rm -r "$T"/r/step-* "$T/r/latest"
+	resume "$T/r"
+	same_run "$W/base" "$T/r"
+}
+
+@test "no room: status 2, the old checkpoint is as it was" {
+	cp -r "$W/base" "$T/r"
+	sum=$(cd "$T/r" && cat step-*/* | cksum)
+	run --separate-stderr bash -c "trap '' XFSZ; ulimit -f 100
+		exec '$BIN/lm-train' --resume '$T/r' --steps 12 --peak-tflops 1"
+	[ "$status" -eq 2 ]
+	[[ $stderr == *"step-00000012"*"cannot write"*"too large"* ]]
+	[ -z "$(find "$T/r" -name '*.tmp')" ]
+	[ "$(cd "$T/r" && cat step-*/* | cksum)" = "$sum" ]
+	resume "$T/r"
+	[ "$(readlink "$T/r/latest")" = step-00000012 ]
+}
+
+@test "--keep and --after-save" {
+	train -o "$T/r" --steps 6 --save-every 1 --keep 2 \
+		--after-save 'echo "$ASSAY_STEP $ASSAY_CHECKPOINT" >> '"$T/saved"
+	[ "$(ls -d "$T"/r/step-* | wc -l)" = 2 ]
+	[ "$(sed -n 6p "$T/saved")" = "6 $T/r/step-00000006" ]
+	[ "$(wc -l < "$T/saved")" = 6 ]
+	run --separate-stderr train -o "$T/q" --steps 1 --after-save 'exit 7'
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"--after-save: command ended with status 7"* ]]
+}
+
+@test "--keep: with a reader, with a folder inside, and where it cannot" {
+	train -o "$T/r" --steps 3 --stop-after 1
+	mkdir "$T/r/step-00000001/eval"
+	echo 1 > "$T/r/step-00000001/eval/scores"
+	cp "$T/r/step-00000001/model.safetensors" "$T/m"
+	exec 8< "$T/r/step-00000001/model.safetensors"
+	# what is already there under the name for removal is in the way
+	run --separate-stderr resume "$T/r" --save-every 1 --keep 1 \
+		--after-save "mkdir -p '$T/r/.step-00000002.prune.tmp/x'"
+	[ "$status" -eq 0 ]
+	cmp "$T/m" - <&8
+	exec 8<&-
+	[ ! -e "$T/r/step-00000001" ]
+	[[ $stderr == *"lm-train: warning: $T/r/step-00000002: cannot remove"* ]]
+	[ "$(readlink "$T/r/latest")" = step-00000003 ]
+	# the next start clears up
+	resume "$T/r" --after-save true
+	[ "$(ls -A "$T/r" | tr '\n' ' ')" = \
+		"config.json latest step-00000003 train.jsonl " ]
+}
+
+@test "a log that a full disk cut inside a line goes on" {
+	cp -r "$W/base" "$T/r"
+	at=$(($(stat -c %s "$T/r/train.jsonl") / 1024 + 1))
+	run --separate-stderr bash -c "trap '' XFSZ; ulimit -f $at
+		exec '$BIN/lm-train' --resume '$T/r' --steps 90 --peak-tflops 1"
+	[ "$status" -eq 2 ]
+	[[ $stderr == *"train.jsonl: cannot write"* ]]
+	[ "$(stat -c %s "$T/r/train.jsonl")" = $((at * 1024)) ]
+	[ "$(tail -c 1 "$T/r/train.jsonl")" != "" ]
+	resume "$T/r" --steps 12
+	for n in $(seq 0 11); do
+		[ "$(grep -c "^{\"type\":\"step\",\"step\":$n,.*}$" \
+			"$T/r/train.jsonl")" = 1 ]
+	done
+	run ! grep -qv '^{.*}$' "$T/r/train.jsonl"
+}
+
+@test "INT while --after-save runs ends the run, saved, and by INT" {
+	env --default-signal=INT "${TRAIN[@]}" -o "$T/r" --steps 1M --save-every 2 \
+		--after-save "echo > '$T/in'; while [ ! -e '$T/go' ]; do sleep 0.1; done" & pid=$!
+	for _ in $(seq 300); do
+		[ -e "$T/in" ] && break
+		sleep 0.1
+	done
+	kill -INT $pid
+	: > "$T/go"
+	status=0
+	wait $pid || status=$?
+	[ $status -eq 130 ]
+	[ "$(readlink "$T/r/latest")" = step-00000002 ]
+}
