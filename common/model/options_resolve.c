@@ -77,6 +77,8 @@ options_note_derived(const struct options *o, const struct options *was,
 		const struct spec *s = &options_specs[i];
 
 		if (!o->derived[i] ||
+		    (s->at == offsetof(struct options, decay_steps) &&
+		     o->schedule != SCHEDULE_WSD) ||	/* has none */
 		    !memcmp((const char *)o + s->at,
 			    (const char *)was + s->at, options_size(s->type)))
 			continue;
