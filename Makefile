@@ -162,10 +162,10 @@ faults: all $(FAULT_LIB)	## faults: the nth call fails: make faults T=pack
 	BIN=$(abspath $(BIN)) TEST_BUILD=$(B) tests/faults/run $(T)
 
 cli: all	## cli: run one command-line test: make cli T=pack
-	BIN=$(abspath $(BIN)) bats tests/cli/$(T).bats
+	LC_ALL=C BIN=$(abspath $(BIN)) bats tests/cli/$(T).bats
 
 manners: all	## manners: what holds for every program: make manners T=pack
-	PROGRAM=$(T) BIN=$(abspath $(BIN)) bats tests/cli/all.bats
+	PROGRAM=$(T) LC_ALL=C BIN=$(abspath $(BIN)) bats tests/cli/all.bats
 
 check-long: all tests	## check-long: whole corpora and peers, where they are found
 	BIN=$(abspath $(BIN)) tests/peers/long

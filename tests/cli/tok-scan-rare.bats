@@ -161,7 +161,7 @@ six() {
 	column 1773 。 2 0
 	column 101059 日本 4 1
 	column 1689 '***********************…' 24 0
-	column 53839 $'\u0301' 0 0
+	column 53839 $'\xcc\x81' 0 0
 	grep -q 'Exception  .*  rare, in " Exceptions" 0' "$T/out"
 	grep -q '^ids  *151669' "$T/out"
 }
