@@ -213,13 +213,12 @@ read_data(struct bench_reading *r, int form, const char *p, size_t n,
 }
 
 static int
-read_file(struct benches *b, const char *path, const char *prefix,
-	  const struct bench_opts *o, struct buf *notes, struct err *e)
+read_file(struct benches *b, const char *path, const struct bench_opts *o,
+	  struct buf *notes, struct err *e)
 {
 	struct bench_reading r = {.b = b, .o = o, .path = path, .e = e};
-	struct buf name = {0};
 	struct bench *v;
-	char *data, *own;
+	char *data;
 	size_t n;
 	int form, rc;
 
@@ -227,10 +226,7 @@ read_file(struct benches *b, const char *path, const char *prefix,
 		return -1;
 	r.of = (uint32_t)b->n;
 	v = bench_new(b);
-	own = bench_name(path, &form);
-	buf_printf(&name, "%s%s%c", prefix, own, 0);
-	free(own);
-	v->name = name.p;
+	v->name = bench_name(path, &form);
 	v->path = xstrdup(path);
 	v->first = b->nex;
 	rc = read_data(&r, form, data, n, notes);
@@ -242,9 +238,8 @@ read_file(struct benches *b, const char *path, const char *prefix,
 }
 
 int
-bench_read_file(struct benches *b, const char *path, const char *prefix,
-		const struct stat *s, const struct bench_opts *o,
-		struct buf *notes, struct err *e)
+bench_read_file(struct benches *b, const char *path, const struct stat *s,
+		const struct bench_opts *o, struct buf *notes, struct err *e)
 {
 	size_t i, was = b->n;
 	int rc;
@@ -252,7 +247,7 @@ bench_read_file(struct benches *b, const char *path, const char *prefix,
 	for (i = 0; S_ISREG(s->st_mode) && i < was; i++)
 		if (b->v[i].ino == s->st_ino && b->v[i].dev == s->st_dev)
 			return 0;
-	rc = read_file(b, path, prefix, o, notes, e);
+	rc = read_file(b, path, o, notes, e);
 	if (b->n > was && S_ISREG(s->st_mode)) {
 		b->v[was].dev = s->st_dev;
 		b->v[was].ino = s->st_ino;
@@ -267,12 +262,12 @@ benches_read(struct benches *b, const char *path, const struct bench_opts *o,
 	struct stat s;
 
 	if (!strcmp(path, "-"))
-		return read_file(b, path, "", o, NULL, e);
+		return read_file(b, path, o, NULL, e);
 	if (stat(path, &s))
 		return err_sys(e, errno, "%s", path);
 	if (S_ISDIR(s.st_mode))
 		return bench_read_folder(b, path, o, notes, e);
-	return bench_read_file(b, path, "", &s, o, NULL, e);
+	return bench_read_file(b, path, &s, o, NULL, e);
 }
 
 void

@@ -15,8 +15,7 @@
  * that is wrong is an error: an example left out would be called clean.
  *
  * The name of a benchmark is that of its file without .zst or .gz, then
- * without .jsonl, .json or .txt; of a file in a folder of the folder asked
- * for with that one before it: SUB/NAME.  The id of an example is its field
+ * without .jsonl, .json or .txt.  The id of an example is its field
  * `id`, a string or a number, else NAME:LINE, in an array its number there,
  * from 1.
  *
@@ -78,11 +77,11 @@ struct bench_opts {
 };
 
 /*
- * Read a file, or a folder and the folders in it: each file whose name tells
- * that it is a benchmark, in the order of their names, hidden ones left out.
- * The same file or folder is read once, however often it is met.
+ * Read a file, or of a folder each file whose name tells that it is a
+ * benchmark, in the order of their names, hidden ones left out.  The same
+ * file is read once, however often it is met.
  *
- * notes gets a line "PATH: what" for each other file of a folder, and for
+ * notes gets a line "PATH: what" for all else in a folder, and for
  * each of its benchmarks in which no example has a text; where none in the
  * folder has, that is an error, as it is for a file asked for by itself.
  * 0 or -1.  b begins as all zero.

@@ -1,9 +1,10 @@
 /*
  * bench_dir.c - folders of benchmarks
  *
- * Folders are gone through in the order of names, each once, so that links
- * that lead round in a circle end.  What is not read is told: a benchmark
- * that nobody looked for would be called clean.
+ * The files of a folder are read in the order of their names; the folders in
+ * it are not gone down, as they tend to hold the same benchmarks in another
+ * form.  What is not read is told: a benchmark that nobody looked for would
+ * be called clean.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,17 +14,10 @@
 #include "base/mem.h"
 #include "record/bench_int.h"
 
-struct place {
-	dev_t dev;
-	ino_t ino;
-};
-
-struct walk {
+struct folder {
 	struct benches *b;
 	const struct bench_opts *o;
 	struct buf *notes;
-	struct place *seen;	/* folders */
-	size_t nseen, cap;
 	size_t met;		/* files that are benchmarks */
 	struct err *e;
 };
@@ -98,48 +92,8 @@ list_folder(const char *path, char ***name, size_t *n)
 	return errnum ? -1 : 0;
 }
 
-/* Has this folder not been met?  From now on it has. */
 static int
-is_new(struct walk *w, const struct stat *s)
-{
-	size_t i;
-
-	for (i = 0; i < w->nseen; i++)
-		if (w->seen[i].dev == s->st_dev && w->seen[i].ino == s->st_ino)
-			return 0;
-	if (w->nseen == w->cap) {
-		w->cap = w->cap ? 2 * w->cap : 16;
-		w->seen = xreallocarray(w->seen, w->cap, sizeof(*w->seen));
-	}
-	w->seen[w->nseen++] = (struct place){s->st_dev, s->st_ino};
-	return 1;
-}
-
-static int walk(struct walk *w, const char *path, const char *prefix);
-
-static int
-enter(struct walk *w, const char *path, const char *prefix, const char *name)
-{
-	struct buf sub = {0};
-	int rc;
-
-	buf_printf(&sub, "%s%s/%c", prefix, name, 0);
-	rc = walk(w, path, sub.p);
-	buf_clear(&sub);
-	return rc;
-}
-
-static int
-read_bench(struct walk *w, const char *path, const char *prefix,
-	   const struct stat *s)
-{
-	w->met++;
-	return bench_read_file(w->b, path, prefix, s, w->o, w->notes, w->e);
-}
-
-static int
-read_entry(struct walk *w, const char *dir, const char *prefix,
-	   const char *name)
+read_entry(struct folder *f, const char *dir, const char *name)
 {
 	struct buf path = {0};
 	struct stat s;
@@ -150,31 +104,34 @@ read_entry(struct walk *w, const char *dir, const char *prefix,
 		   dir[strlen(dir) - 1] == '/' ? "" : "/", name, 0);
 	own = bench_name(name, &form);
 	free(own);
-	if (stat(path.p, &s))
-		rc = err_sys(w->e, errno, "%s", path.p);
-	else if (S_ISDIR(s.st_mode))
-		rc = is_new(w, &s) ? enter(w, path.p, prefix, name) : 0;
-	else if (form >= 0)
-		rc = read_bench(w, path.p, prefix, &s);
-	else
-		buf_printf(w->notes, "%s: passed over, %s\n", path.p,
+	if (stat(path.p, &s)) {
+		rc = err_sys(f->e, errno, "%s", path.p);
+	} else if (S_ISDIR(s.st_mode)) {
+		buf_printf(f->notes, "%s: passed over, a folder: name it as "
+			   "well to have it read\n", path.p);
+	} else if (form >= 0) {
+		f->met++;
+		rc = bench_read_file(f->b, path.p, &s, f->o, f->notes, f->e);
+	} else {
+		buf_printf(f->notes, "%s: passed over, %s\n", path.p,
 			   other(name));
+	}
 	buf_clear(&path);
 	return rc;
 }
 
 static int
-walk(struct walk *w, const char *path, const char *prefix)
+read_entries(struct folder *f, const char *path)
 {
 	char **name;
 	size_t i, n;
 	int rc = 0;
 
 	if (list_folder(path, &name, &n))
-		rc = err_sys(w->e, errno, "%s", path);
+		rc = err_sys(f->e, errno, "%s", path);
 	for (i = 0; i < n; i++) {
 		if (!rc)
-			rc = read_entry(w, path, prefix, name[i]);
+			rc = read_entry(f, path, name[i]);
 		free(name[i]);
 	}
 	free(name);
@@ -182,23 +139,23 @@ walk(struct walk *w, const char *path, const char *prefix)
 }
 
 static int
-check(const struct walk *w, const char *path, size_t was)
+check(const struct folder *f, const char *path, size_t was)
 {
-	const struct benches *b = w->b;
+	const struct benches *b = f->b;
 	size_t i;
 
-	if (!w->met)
-		return err_set(w->e, "%s: no benchmark in this folder (names "
+	if (!f->met)
+		return err_set(f->e, "%s: no benchmark in this folder (names "
 			       "end in .jsonl, .json or .txt, with or without "
 			       ".zst or .gz)", path);
 	for (i = was; i < b->n && !b->v[i].found; i++)
 		;
 	if (i < b->n || i == was)
 		return 0;
-	return w->o->fields ?
-		err_set(w->e, "%s: no example of this folder has a field of "
-			"--bench-fields %s", path, w->o->fields) :
-		err_set(w->e, "%s: no example of this folder has a string "
+	return f->o->fields ?
+		err_set(f->e, "%s: no example of this folder has a field of "
+			"--bench-fields %s", path, f->o->fields) :
+		err_set(f->e, "%s: no example of this folder has a string "
 			"in it", path);
 }
 
@@ -207,16 +164,11 @@ bench_read_folder(struct benches *b, const char *path,
 		  const struct bench_opts *o, struct buf *notes, struct err *e)
 {
 	struct buf unheard = {0};
-	struct walk w = {.b = b, .o = o, .e = e,
-			 .notes = notes ? notes : &unheard};
+	struct folder f = {.b = b, .o = o, .e = e,
+			   .notes = notes ? notes : &unheard};
 	size_t was = b->n;
-	struct stat s;
-	int rc;
+	int rc = read_entries(&f, path);
 
-	if (!stat(path, &s))
-		is_new(&w, &s);
-	rc = walk(&w, path, "");
-	free(w.seen);
 	buf_clear(&unheard);
-	return rc ? rc : check(&w, path, was);
+	return rc ? rc : check(&f, path, was);
 }

@@ -42,10 +42,10 @@ extern const char *const bench_others[];
 char *bench_name(const char *path, int *form);
 
 /*
- * Read a file, unless it has been read.  prefix stands before its name.  With
- * notes a file without any text is a line there, else an error.
+ * Read a file, unless it has been read.  With notes a file without any text
+ * is a line there, else an error.
  */
-int bench_read_file(struct benches *b, const char *path, const char *prefix,
+int bench_read_file(struct benches *b, const char *path,
 		    const struct stat *s, const struct bench_opts *o,
 		    struct buf *notes, struct err *e);
 int bench_read_folder(struct benches *b, const char *path,
