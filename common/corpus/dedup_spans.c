@@ -145,26 +145,88 @@ cmp_source(const void *a, const void *b)
 	return (x->doc > y->doc) - (x->doc < y->doc);
 }
 
-/* --all: the first copy goes too. */
-static size_t
-add_firsts(struct text_span *v, size_t n)
+/* One that stands before nothing but itself: of --all. */
+static int
+is_first(const struct text_span *v)
 {
-	size_t i;
+	return v->first == v->doc && v->first_start == v->start;
+}
+
+/*
+ * The spans v[0..n) of one document: without first copies that lie in the
+ * union of the others.  Returns how many are left.
+ */
+static size_t
+drop_inside(struct text_span *v, size_t n)
+{
+	uint32_t (*range)[2] = xreallocarray(NULL, n + 1, sizeof(*range));
+	struct text_span *copy = xreallocarray(NULL, n + 1, sizeof(*copy));
+	size_t i, k = 0, m = 0, left = 0;
 
 	for (i = 0; i < n; i++)
-		v[n + i] = (struct text_span){
-			v[i].first, v[i].first, v[i].first_start,
-			v[i].first_start + (v[i].end - v[i].start),
-			v[i].first_start
+		if (!is_first(&v[i]))
+			copy[m++] = v[i];
+	m = spans_merge(copy, m, range);
+	for (i = 0; i < n; i++) {
+		while (k < m && range[k][1] < v[i].end)
+			k++;
+		if (!is_first(&v[i]) || k == m || range[k][0] > v[i].start)
+			v[left++] = v[i];
+	}
+	free(range);
+	free(copy);
+	return left;
+}
+
+/* --all: what stands later goes too. */
+static int
+add_firsts(struct dedup *d, struct err *e)
+{
+	const struct text_span *v;
+	size_t n, i, k, end;
+
+	v = d->spans ? spans_find_later(d->spans, &n, e) :
+		spantok_find_later(d->spantok, &n, e);
+	if (!v)
+		return -1;
+	d->span = xreallocarray(d->span, d->nspan + n + 1, sizeof(*d->span));
+	for (i = 0; i < n; i++)
+		d->span[d->nspan++] = (struct text_span){
+			v[i].doc, v[i].doc, v[i].start, v[i].end, v[i].start
 		};
-	return 2 * n;
+	qsort(d->span, d->nspan, sizeof(*d->span), cmp_span);
+	for (i = k = 0; i < d->nspan; i = end) {
+		for (end = i; end < d->nspan &&
+		     d->span[end].doc == d->span[i].doc; end++)
+			;
+		n = drop_inside(d->span + i, end - i);
+		memmove(d->span + k, d->span + i, n * sizeof(*d->span));
+		k += n;
+	}
+	d->nspan = k;
+	return 0;
+}
+
+static void
+find_sources(struct dedup *d)
+{
+	size_t i, k = 0;
+
+	d->source = xreallocarray(NULL, d->nspan + 1, sizeof(*d->source));
+	for (i = 0; i < d->nspan; i++)
+		d->source[i] = (struct source){d->span[i].first, 0};
+	qsort(d->source, d->nspan, sizeof(*d->source), cmp_source);
+	for (i = 0; i < d->nspan; i++)
+		if (!k || d->source[k - 1].doc != d->source[i].doc)
+			d->source[k++] = d->source[i];
+	d->nsource = k;
 }
 
 int
 dedup_find_spans(struct dedup *d, struct err *e)
 {
 	const struct text_span *v;
-	size_t n, i, k = 0;
+	size_t n, i;
 
 	if (!d->spans && !d->spantok)
 		return 0;
@@ -172,21 +234,14 @@ dedup_find_spans(struct dedup *d, struct err *e)
 		spantok_find(d->spantok, &n, e);
 	if (!v)
 		return -1;
+	d->span = xreallocarray(NULL, n + 1, sizeof(*d->span));
+	memcpy(d->span, v, n * sizeof(*v));
+	d->nspan = n;
+	if (d->o->all && add_firsts(d, e))
+		return -1;
 	d->spans_spilled = d->spans ? spans_spilled(d->spans) :
 		spantok_spilled(d->spantok);
-	d->span = xreallocarray(NULL, 2 * n + 1, sizeof(*d->span));
-	if (n)
-		memcpy(d->span, v, n * sizeof(*v));
-	d->source = xreallocarray(NULL, n + 1, sizeof(*d->source));
-	for (i = 0; i < n; i++)
-		d->source[i] = (struct source){d->span[i].first, 0};
-	qsort(d->source, n, sizeof(*d->source), cmp_source);
-	for (i = 0; i < n; i++)
-		if (!k || d->source[k - 1].doc != d->source[i].doc)
-			d->source[k++] = d->source[i];
-	d->nsource = k;
-	d->nspan = d->o->all ? add_firsts(d->span, n) : n;
-	qsort(d->span, d->nspan, sizeof(*d->span), cmp_span);
+	find_sources(d);
 	for (i = 0; i < d->nspan; i++)
 		d->flag[d->span[i].doc] |= DOC_SPAN;
 	for (i = 0; i < d->nsource; i++)

@@ -253,6 +253,81 @@ spans_find(struct spans *s, size_t *n, struct err *e)
 	return r ? NULL : s->v;
 }
 
+/* --- the other way round --- */
+
+static uint32_t
+doc_length(const struct spans *s, size_t doc)
+{
+	return (uint32_t)(s->start[doc + 1] - s->start[doc]);
+}
+
+/* Characters from last to first; each as it is. */
+static void
+turn_text(const char *p, size_t n, char *out)
+{
+	size_t i, c;
+
+	for (i = 0; i < n; i += c) {
+		for (c = 1; i + c < n && (p[i + c] & 0xc0) == 0x80; c++)
+			;
+		memcpy(out + n - i - c, p + i, c);
+	}
+}
+
+/* The texts from last to first, turned. */
+static int
+turn(struct spans *s, struct err *e)
+{
+	struct spans new = {.text = spool_new(s->mem / 4)};
+	struct buf doc = {0}, back = {0};
+	size_t k, n;
+	int r = 0;
+
+	for (k = s->ndocs; k-- && !r;) {
+		n = doc_length(s, k);
+		buf_reset(&doc);
+		buf_reset(&back);
+		r = spool_read(s->text, s->start[k], buf_reserve(&doc, n), n,
+			       e);
+		turn_text(doc.p, n, buf_reserve(&back, n));
+		if (!r)
+			r = spans_add(&new, (struct span){back.p, n}, e);
+	}
+	buf_clear(&doc);
+	buf_clear(&back);
+	s->spilled |= spool_on_disk(s->text);
+	spool_free(s->text);
+	s->text = new.text;
+	if (new.start) {
+		free(s->start);
+		s->start = new.start;
+		s->cap = new.cap;
+	}
+	s->nv = 0;
+	return r;
+}
+
+const struct text_span *
+spans_find_later(struct spans *s, size_t *n, struct err *e)
+{
+	size_t i;
+
+	if (turn(s, e) || !spans_find(s, n, e))
+		return NULL;
+	for (i = 0; i < *n; i++) {
+		struct text_span *v = &s->v[i];
+		uint32_t len = v->end - v->start;
+
+		v->start = doc_length(s, v->doc) - v->end;
+		v->end = v->start + len;
+		v->first_start = doc_length(s, v->first) - v->first_start -
+			len;
+		v->doc = (uint32_t)s->ndocs - 1 - v->doc;
+		v->first = (uint32_t)s->ndocs - 1 - v->first;
+	}
+	return s->v;
+}
+
 int
 spans_spilled(const struct spans *s)
 {

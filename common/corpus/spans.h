@@ -67,6 +67,14 @@ int spans_add(struct spans *s, struct span text, struct err *e);
  */
 const struct text_span *spans_find(struct spans *s, size_t *n, struct err *e);
 
+/*
+ * After spans_find(), whose array is gone then: spans of what stands later, in
+ * another document or wholly behind in the same one.  They are found as the
+ * others are, with all read from the end, so `first` is the last place.
+ */
+const struct text_span *spans_find_later(struct spans *s, size_t *n,
+					 struct err *e);
+
 /* After spans_find(): did the texts or windows go to disk? */
 int spans_spilled(const struct spans *s);
 

@@ -45,7 +45,6 @@ struct spantok {
 	uint32_t *slot;		/* piece + 1; 0: free */
 	size_t mask;
 	struct text_span *v;
-	int spilled;
 };
 
 struct spantok *
@@ -195,22 +194,16 @@ to_byte(struct spantok *t, uint32_t doc, uint32_t *at, struct err *e)
 			  sizeof(*at), e);
 }
 
-const struct text_span *
-spantok_find(struct spantok *t, size_t *n, struct err *e)
+static const struct text_span *
+to_bytes(struct spantok *t, const struct text_span *v, size_t n, struct err *e)
 {
-	const struct text_span *v;
 	size_t i;
 
-	free_pieces(t);
-	v = spans_find(t->spans, n, e);
 	if (!v)
 		return NULL;
-	t->v = xreallocarray(NULL, *n + 1, sizeof(*t->v));
-	memcpy(t->v, v, *n * sizeof(*v));
-	t->spilled = spans_spilled(t->spans);
-	spans_free(t->spans);
-	t->spans = NULL;
-	for (i = 0; i < *n; i++) {
+	t->v = xreallocarray(t->v, n + 1, sizeof(*t->v));
+	memcpy(t->v, v, n * sizeof(*v));
+	for (i = 0; i < n; i++) {
 		struct text_span *x = &t->v[i];
 
 		if (to_byte(t, x->doc, &x->start, e) ||
@@ -221,10 +214,28 @@ spantok_find(struct spantok *t, size_t *n, struct err *e)
 	return t->v;
 }
 
+const struct text_span *
+spantok_find(struct spantok *t, size_t *n, struct err *e)
+{
+	const struct text_span *v;
+
+	free_pieces(t);
+	v = spans_find(t->spans, n, e);
+	return to_bytes(t, v, *n, e);
+}
+
+const struct text_span *
+spantok_find_later(struct spantok *t, size_t *n, struct err *e)
+{
+	const struct text_span *v = spans_find_later(t->spans, n, e);
+
+	return to_bytes(t, v, *n, e);
+}
+
 int
 spantok_spilled(const struct spantok *t)
 {
-	return t->spilled || spool_on_disk(t->end);
+	return spans_spilled(t->spans) || spool_on_disk(t->end);
 }
 
 /* --- a model's tokens in the text --- */

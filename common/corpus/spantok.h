@@ -35,6 +35,10 @@ int spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 const struct text_span *spantok_find(struct spantok *t, size_t *n,
 				     struct err *e);
 
+/* As spans_find_later(). */
+const struct text_span *spantok_find_later(struct spantok *t, size_t *n,
+					   struct err *e);
+
 int spantok_spilled(const struct spantok *t);	/* as spans_spilled() */
 
 /*

@@ -475,6 +475,21 @@ left() {
 	[ "$(cat "$T/r")" = '{"id":"2","action":"drop","reason":"span","spans":[{"start":4,"end":19,"first_id":"1","first_at":"'"$T/in"':1","first_start":3}],"cuts":[{"start":4,"end":19}]}' ]
 }
 
+@test "spans: --all cuts every window that stands anywhere else" {
+	printf '%s\n' aaab aab > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --spans --span-bytes 2 --min-left 0 "$T/in" | left)" = \
+		'aaab||' ]
+	[ "$(dedup --spans --span-bytes 2 --min-left 0 --all "$T/in" |
+		left)" = '||' ]
+	# a copy of a copy, and one that overlaps itself alone
+	printf '%s\n' '1 abcdefgh' '2 abcdefgh 3' 'xyxyxy' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --spans --span-bytes 4 --min-left 0 --all --report "$T/r" \
+		"$T/in" | left)" = '1|2 3|xyxyxy|' ]
+	grep -qF '{"id":"1","action":"cut","reason":"span","spans":[{"start":1,"end":10,"first_id":"1"' "$T/r"
+}
+
 @test "spans: cases of other tools" {
 	printf '%s\n' aaaaaaaaaaaabbbccccc aaaaaaaaaaaaccccc > "$T/t"
 	docs < "$T/t" > "$T/in"

@@ -23,7 +23,20 @@ bound(struct span t, size_t i)
 	return i == t.n || (t.p[i] & 0xc0) != 0x80;
 }
 
-/* Do t[s, e)'s bytes stand in one of d[0..k), or in d[k] before s? */
+/* Do d[k][s, e)'s bytes stand in one of d(k..n), or in d[k] from e on? */
+static int
+stands_later(const struct span *d, size_t n, size_t k, size_t s, size_t e)
+{
+	size_t i, q;
+
+	for (i = k; i < n; i++)
+		for (q = i > k ? 0 : e; q + (e - s) <= d[i].n; q++)
+			if (!memcmp(d[i].p + q, d[k].p + s, e - s))
+				return 1;
+	return 0;
+}
+
+/* Do they stand in one of d[0..k), or in d[k] before s? */
 static int
 is_copy(const struct span *d, size_t k, size_t s, size_t e)
 {
@@ -40,7 +53,8 @@ is_copy(const struct span *d, size_t k, size_t s, size_t e)
 }
 
 static void
-naive(const struct span *d, size_t k, size_t least, char *cut)
+naive(const struct span *d, size_t n, size_t k, size_t least, int later,
+      char *cut)
 {
 	size_t s, e;
 
@@ -48,7 +62,8 @@ naive(const struct span *d, size_t k, size_t least, char *cut)
 	for (s = 0; s < d[k].n; s++)
 		for (e = s + least; e <= d[k].n; e++)
 			if (bound(d[k], s) && bound(d[k], e) &&
-			    is_copy(d, k, s, e))
+			    (later ? stands_later(d, n, k, s, e) :
+			     is_copy(d, k, s, e)))
 				memset(cut + s, 1, e - s);
 }
 
@@ -160,12 +175,31 @@ check_way(const struct span *d, size_t n, size_t least, struct way w)
 		for (k = 0; k < m; k++)
 			memset(got + range[k][0], 1,
 			       range[k][1] - range[k][0]);
-		naive(d, i, least, want);
+		naive(d, n, i, least, 0, want);
 		if (memcmp(got, want, d[i].n))
 			fail_msg("document %zu of %zu, windows of %zu, "
 				 "\"%.*s\"", i, n, least, (int)d[i].n, d[i].p);
 	}
 	assert_int_equal(at_span, nv);
+	v = spans_find_later(s, &nv, &e);
+	assert_non_null(v);
+	for (i = 0; i < n; i++) {
+		memset(got, 0, d[i].n + 1);
+		for (k = 0; k < nv; k++)
+			if (v[k].doc == i)
+				memset(got + v[k].start, 1,
+				       v[k].end - v[k].start);
+		naive(d, n, i, least, 1, want);
+		assert_memory_equal(got, want, d[i].n);
+	}
+	for (k = 0; k < nv; k++) {
+		size_t len = v[k].end - v[k].start;
+
+		assert_true(v[k].first > v[k].doc || (v[k].first == v[k].doc &&
+			    v[k].first_start >= v[k].end));
+		assert_memory_equal(d[v[k].doc].p + v[k].start,
+				    d[v[k].first].p + v[k].first_start, len);
+	}
 	free(range);
 	spans_free(s);
 }
