@@ -3,7 +3,8 @@
 
 usage: spans_sa.py BIN SPANS_SA MEGABYTES bytes|tokens N FILE.jsonl.zst...
 
-The first MEGABYTES of text, documents whole.  SPANS_SA is the program made of
+The first MEGABYTES of text, documents whole.  More options of dedup are taken
+from DEDUP_ARGS.  SPANS_SA is the program made of
 spans_sa.c.  All spans of the report must be the ones that follow from the
 array.  Tokens are cl100k's pieces, by the published pattern; that needs
 Python's regex.
@@ -33,7 +34,7 @@ def texts(files, limit):
 
 
 def run(*cmd):
-    """Its CPU seconds and peak bytes."""
+    """Its CPU seconds and peak bytes (at least those of this process)."""
     p = subprocess.Popen(cmd)
     _, status, use = os.wait4(p.pid, 0)
     p.returncode = status
@@ -63,18 +64,20 @@ def elements(docs, unit, out):
 
 
 binary, spans_sa, limit, unit, least = sys.argv[1:6]
-docs = list(texts(sys.argv[6:], int(float(limit) * 1e6)))
 with tempfile.TemporaryDirectory() as work:
+    docs = 0
     with open(work + "/in", "w", encoding="utf-8") as f:
-        for i, text in enumerate(docs):
-            f.write(json.dumps({"id": str(i), "text": text},
+        for text in texts(sys.argv[6:], int(float(limit) * 1e6)):
+            f.write(json.dumps({"id": str(docs), "text": text},
                                ensure_ascii=False) + "\n")
-    with open(work + "/elements", "wb") as f:
-        starts = elements(docs, unit, f)
+            docs += 1
     more = os.environ.get("DEDUP_ARGS", "").split()
     cpu, peak = run(binary + "/dedup", "-q", "-j", "1", "--spans",
                     "--span-" + unit, least, "--report", work + "/report",
                     "-o", "/dev/null", *more, work + "/in")
+    with open(work + "/in", encoding="utf-8", newline="\n") as f, \
+            open(work + "/elements", "wb") as out:
+        starts = elements((json.loads(line)["text"] for line in f), unit, out)
     with open(work + "/spans", "wb") as f:
         subprocess.run([spans_sa, work + "/elements",
                         "1" if unit == "bytes" else "3", least], check=True,
@@ -100,5 +103,5 @@ with tempfile.TemporaryDirectory() as work:
     assert len(got) == len(want), (len(got), len(want))
     print("%d spans in %d documents; dedup %.2f CPU s, %.0f MB; "
           "divsufsort %.2f s, %.0f MB: %.2f of its time" %
-          (len(got), len(docs), cpu, peak / 1e6, sa_cpu, sa_peak / 1e6,
+          (len(got), docs, cpu, peak / 1e6, sa_cpu, sa_peak / 1e6,
            cpu / sa_cpu))
