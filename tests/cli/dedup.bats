@@ -490,6 +490,35 @@ left() {
 	grep -qF '{"id":"1","action":"cut","reason":"span","spans":[{"start":1,"end":10,"first_id":"1"' "$T/r"
 }
 
+@test "spans: a union that stands nowhere, in the report raw and merged" {
+	printf '%s\n' 'one two three' 'three four five' \
+		'one two three four five' > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --spans --span-bytes 8 --min-left 0 --report "$T/r" \
+		"$T/in" | left)" = 'one two three|three four five||' ]
+	grep -qF '"spans":[{"start":0,"end":13,"first_id":"1",' "$T/r"
+	grep -qF '},{"start":8,"end":23,"first_id":"2",' "$T/r"
+	grep -qF '"cuts":[{"start":0,"end":23}]' "$T/r"
+}
+
+@test "spans: five million letters a, and a folder that is not there" {
+	{
+		{ head -c 5000000 /dev/zero | tr '\0' a; echo; } | docs
+		line 2 "$(printf 'ab%.0s' {1..2000})"
+	} > "$T/in"
+	dedup --spans --span-bytes 100 --report "$T/r1" -o "$T/o1" "$T/in"
+	[ "$(head -1 "$T/o1" | left)" = "$(printf 'a%.0s' {1..100})|" ]
+	[ "$(wc -c < "$T/r1")" -lt 20000 ]
+	dedup --spans --span-bytes 100 --mem 2Mi --report "$T/r2" \
+		-o "$T/o2" "$T/in"
+	cmp "$T/r1" "$T/r2"
+	cmp "$T/o1" "$T/o2"
+	run -2 env TMPDIR="$T/none" "$BIN/dedup" --spans --span-bytes 100 \
+		--mem 2Mi -o "$T/o3" "$T/in"
+	[[ $output == *"$T/none: cannot make a temporary file"* ]]
+	[ ! -e "$T/o3" ]
+}
+
 @test "spans: cases of other tools" {
 	printf '%s\n' aaaaaaaaaaaabbbccccc aaaaaaaaaaaaccccc > "$T/t"
 	docs < "$T/t" > "$T/in"
