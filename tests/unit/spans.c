@@ -212,10 +212,10 @@ static const struct way ways[] = {
 static void
 check_docs(const struct span *d, size_t n, size_t least)
 {
-	size_t i;
+	static size_t turn;
 
-	for (i = 0; i < TEST_COUNT(ways); i++)
-		check_way(d, n, least, ways[i]);
+	check_way(d, n, least, ways[0]);
+	check_way(d, n, least, ways[1 + turn++ % (TEST_COUNT(ways) - 1)]);
 }
 
 static void
