@@ -15,8 +15,6 @@
 
 #define NO_CHUNK UINT64_MAX
 
-enum { MOST = 4096 };		/* records of a buffer */
-
 struct chunk {
 	uint64_t before, n;
 };
@@ -48,8 +46,8 @@ scatter_new(size_t buckets, size_t writers, size_t buffers, size_t mem)
 	s->cap = buffers / writers / buckets / sizeof(struct record);
 	if (s->cap < SCATTER_LEAST)
 		s->cap = SCATTER_LEAST;
-	if (s->cap > MOST)
-		s->cap = MOST;
+	if (s->cap > SCATTER_MOST)
+		s->cap = SCATTER_MOST;
 	s->bucket = xcalloc(buckets, sizeof(*s->bucket));
 	for (i = 0; i < buckets; i++)
 		s->bucket[i].last = NO_CHUNK;
@@ -143,25 +141,33 @@ scatter_count(const struct scatter *s, size_t bucket)
 }
 
 static int
-read_chunks(struct scatter *s, uint64_t at, struct record *v, struct err *e)
+read_chunks(struct scatter *s, uint64_t *at, struct record *v, size_t room,
+	    size_t *n, struct err *e)
 {
 	struct chunk c;
 
-	for (; at != NO_CHUNK; at = c.before, v += c.n)
-		if (spool_read(s->spool, at, &c, sizeof(c), e) ||
-		    spool_read(s->spool, at + sizeof(c), v,
+	for (*n = 0; *at != NO_CHUNK; *at = c.before, *n += c.n) {
+		if (spool_read(s->spool, *at, &c, sizeof(c), e))
+			return -1;
+		if (c.n > room - *n)
+			break;
+		if (spool_read(s->spool, *at + sizeof(c), v + *n,
 			       c.n * sizeof(*v), e))
 			return -1;
+	}
 	return 0;
 }
 
 int
-scatter_read(struct scatter *s, size_t bucket, struct record *v, struct err *e)
+scatter_read(struct scatter *s, size_t bucket, struct scatter_at *at,
+	     struct record *v, size_t room, size_t *n, struct err *e)
 {
 	int r;
 
+	if (!at->begun)
+		*at = (struct scatter_at){s->bucket[bucket].last, 1};
 	pthread_mutex_lock(&s->lock);
-	r = read_chunks(s, s->bucket[bucket].last, v, e);
+	r = read_chunks(s, &at->next, v, room, n, e);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

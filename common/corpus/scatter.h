@@ -2,7 +2,7 @@
  * scatter.h - records of two numbers, put aside by bucket
  *
  * For what is too much to be sorted in memory: writers on several threads put
- * each record into a bucket, buckets are read back one by one and whole.
+ * each record into a bucket, buckets are read back one by one.
  * What does not fit into `mem` bytes goes to an unlinked file in $TMPDIR.
  * Records of a bucket come back in no order.
  */
@@ -18,8 +18,8 @@ struct record {
 	uint64_t key, value;
 };
 
-/* Records that a writer holds for each bucket, at least. */
-enum { SCATTER_LEAST = 16 };
+/* Records that a writer holds for each bucket. */
+enum { SCATTER_LEAST = 16, SCATTER_MOST = 4096 };
 
 struct scatter;
 struct scatter_writer;
@@ -41,9 +41,19 @@ int scatter_flush(struct scatter *s, struct err *e);
 
 uint64_t scatter_count(const struct scatter *s, size_t bucket);
 
-/* All records of a bucket, in room for scatter_count(); any thread. */
-int scatter_read(struct scatter *s, size_t bucket, struct record *v,
-		 struct err *e);
+/* Where the reading of a bucket stands; {0} before the first. */
+struct scatter_at {
+	uint64_t next;
+	int begun;
+};
+
+/*
+ * The next *n records of a bucket, 0 after the last: all of them where there is
+ * room for scatter_count(), else as many as fit.  room: SCATTER_MOST or more,
+ * or scatter_count().  Any thread.  0 or -1.
+ */
+int scatter_read(struct scatter *s, size_t bucket, struct scatter_at *at,
+		 struct record *v, size_t room, size_t *n, struct err *e);
 
 int scatter_on_disk(const struct scatter *s);
 

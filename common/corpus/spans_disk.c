@@ -148,6 +148,7 @@ follow_all(struct search *s, size_t buckets)
 	struct doc_at d = {0, 0, 0, 0, 0};
 	struct record *v = NULL, *tmp = NULL;
 	size_t i, k = 0, n, cap = 0;
+	struct scatter_at at;
 	unsigned bits = 1;
 	int r = 0;
 
@@ -160,7 +161,8 @@ follow_all(struct search *s, size_t buckets)
 			v = xreallocarray(v, cap, sizeof(*v));
 			tmp = xreallocarray(tmp, cap, sizeof(*tmp));
 		}
-		r = scatter_read(s->copies, i, v, s->e);
+		at = (struct scatter_at){0};
+		r = scatter_read(s->copies, i, &at, v, cap, &n, s->e);
 		if (!r) {
 			sort(v, tmp, n, bits);
 			follow_copies(s, v, n, &d, &k);
@@ -193,13 +195,16 @@ sizes(struct search *s, size_t mem)
 		s->segment = SMALL_SEGMENT;
 	if (s->segment < s->over)
 		s->segment = s->over;
-	/* a window takes 16 bytes, 8 to 16 more in a table; all in mem / 4 */
+	/* a window takes 16 bytes, a different one 24 to 48: mem / 3 or so */
 	s->buckets = (size_t)(128.0 * (double)n * s->threads / (double)mem) +
 		1;
 	/* in the cache, too */
 	if (s->buckets < 64 && n > 1 << 22)
 		s->buckets = 64;
 	s->range = n / s->buckets + 1;
+	s->room = mem / 256 / (size_t)s->threads;
+	if (s->room < SCATTER_MOST)
+		s->room = SCATTER_MOST;
 }
 
 static int

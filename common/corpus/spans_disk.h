@@ -30,7 +30,7 @@ struct search {
 	struct spool *hits, *new_hits;	/* of the parts before */
 	uint64_t *hits_at, *new_at;	/* of a segment */
 	struct scatter *windows, *copies;
-	size_t buckets;
+	size_t buckets, room;	/* room: records of a bucket at a time */
 	uint64_t range;		/* places of a bucket of copies */
 	_Atomic uint64_t next;	/* segment or bucket */
 	int lied, weak;

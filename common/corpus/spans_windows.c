@@ -206,66 +206,116 @@ spans_windows(struct thread *t, uint64_t segment)
 
 /* --- first places --- */
 
-struct bucket {
+/* The windows of a bucket that differ, each with its first place. */
+struct firsts {
 	struct record *v;
-	size_t n;
-	uint32_t *slot;		/* record + 1 of the first place; 0: free */
+	size_t n, cap;
+	uint32_t *slot;		/* of v, + 1; 0: free */
 	size_t mask;
 };
 
 static uint32_t *
-slot_of(const struct bucket *b, uint64_t key)
+slot_of(const struct firsts *f, uint64_t key)
 {
-	size_t i = (key ^ key >> 32) & b->mask;
+	size_t i = (key ^ key >> 32) & f->mask;
 
-	while (b->slot[i] && b->v[b->slot[i] - 1].key != key)
-		i = (i + 1) & b->mask;
-	return &b->slot[i];
+	while (f->slot[i] && f->v[f->slot[i] - 1].key != key)
+		i = (i + 1) & f->mask;
+	return &f->slot[i];
+}
+
+static void
+grow(struct firsts *f)
+{
+	size_t i;
+
+	f->cap = f->cap ? 2 * f->cap : 1024;
+	f->v = xreallocarray(f->v, f->cap, sizeof(*f->v));
+	f->mask = 2 * f->cap - 1;
+	free(f->slot);
+	f->slot = xcalloc(f->mask + 1, sizeof(*f->slot));
+	for (i = 0; i < f->n; i++)
+		*slot_of(f, f->v[i].key) = (uint32_t)i + 1;
 }
 
 static int
-put_copies(struct thread *t, const struct bucket *b)
+note_firsts(struct thread *t, struct firsts *f, const struct record *v,
+	    size_t n)
+{
+	size_t i;
+
+	(void)t;
+	for (i = 0; i < n; i++) {
+		uint32_t *slot;
+
+		if (f->n == f->cap)
+			grow(f);
+		slot = slot_of(f, v[i].key);
+		if (!*slot) {
+			f->v[f->n++] = v[i];
+			*slot = (uint32_t)f->n;
+		} else if (f->v[*slot - 1].value > v[i].value) {
+			f->v[*slot - 1].value = v[i].value;
+		}
+	}
+	return 0;
+}
+
+static int
+put_copies(struct thread *t, struct firsts *f, const struct record *v,
+	   size_t n)
 {
 	struct search *s = t->s;
 	size_t i;
 
-	for (i = 0; i < b->n; i++) {
-		const struct record *r = &b->v[i];
-		uint64_t x = r->value / LENGTHS, q;
+	for (i = 0; i < n; i++) {
+		uint64_t x = v[i].value / LENGTHS, q;
 
-		q = b->v[*slot_of(b, r->key) - 1].value / LENGTHS;
-		if (q + s->s->least + r->value % LENGTHS > x)
+		q = f->v[*slot_of(f, v[i].key) - 1].value / LENGTHS;
+		if (q + s->s->least + v[i].value % LENGTHS > x)
 			continue;
 		if (scatter_put(s->copies, t->k, (size_t)(x / s->range),
-				(struct record){r->value, q}, &t->e))
+				(struct record){v[i].value, q}, &t->e))
 			return -1;
 	}
 	return 0;
 }
 
-/* Of a bucket of windows: which is the first of its kind, which are copies. */
+/* pass() over all windows of a bucket, as many at a time as v has room for. */
+static int
+read_bucket(struct thread *t, uint64_t bucket, struct firsts *f,
+	    struct record *v, size_t room,
+	    int (*pass)(struct thread *t, struct firsts *f,
+			const struct record *v, size_t n))
+{
+	struct scatter_at at = {0};
+	size_t n;
+
+	do {
+		if (scatter_read(t->s->windows, bucket, &at, v, room, &n,
+				 &t->e) || pass(t, f, v, n))
+			return -1;
+	} while (n);
+	return 0;
+}
+
+/*
+ * Of a window that stands all over the texts a bucket may have any number, but
+ * not of different ones: it is read twice, and never as a whole.
+ */
 int
 spans_firsts(struct thread *t, uint64_t bucket)
 {
-	struct search *s = t->s;
-	struct bucket b = {.n = scatter_count(s->windows, bucket), .mask = 15};
-	size_t k;
+	size_t n = scatter_count(t->s->windows, bucket);
+	size_t room = n < t->s->room ? n : t->s->room;
+	struct record *v = xreallocarray(NULL, room + 1, sizeof(*v));
+	struct firsts f = {0};
 	int r;
 
-	while (b.mask < b.n + b.n / 2)
-		b.mask = 2 * b.mask + 1;
-	b.v = xreallocarray(NULL, b.n + 1, sizeof(*b.v));
-	b.slot = xcalloc(b.mask + 1, sizeof(*b.slot));
-	r = scatter_read(s->windows, bucket, b.v, &t->e);
-	for (k = 0; k < b.n && !r; k++) {
-		uint32_t *slot = slot_of(&b, b.v[k].key);
-
-		if (!*slot || b.v[*slot - 1].value > b.v[k].value)
-			*slot = (uint32_t)k + 1;
-	}
-	if (!r)
-		r = put_copies(t, &b);
-	free(b.v);
-	free(b.slot);
+	r = read_bucket(t, bucket, &f, v, room, note_firsts) ||
+	    read_bucket(t, bucket, &f, v, room, put_copies) ? -1 : 0;
+	free(v);
+	free(f.v);
+	free(f.slot);
 	return r;
 }

@@ -684,6 +684,28 @@ copies() {	# copies DOCS
 	[ "$(wc -l < "$T/r1")" -eq 1000 ]
 }
 
+@test "spans: --mem holds where one window stands all over" {
+	if nm "$BIN/dedup" 2> "$T/nm" | grep -q "__[at]san_init"; then
+		skip "a sanitizer's own memory is not bounded"
+	fi
+	awk 'BEGIN {
+		for (i = 0; i < 32000; i++)
+			t = t "a"
+		for (i = 0; i < 250; i++)
+			print "{\"text\":\"" t "\"}"
+	}' > "$T/in"
+	dedup --spans --span-bytes 100 -o "$T/o1" --report "$T/r1" "$T/in"
+	for j in 1 3; do (
+		ulimit -v 120000
+		MALLOC_ARENA_MAX=1 dedup -j $j --mem 4Mi --spans \
+			--span-bytes 100 -o "$T/o2" --report "$T/r2" \
+			--stats "$T/s" "$T/in"
+	) done
+	cmp "$T/o1" "$T/o2"
+	cmp "$T/r1" "$T/r2"
+	[ "$(stat_of spans_on_disk "$T/s")" = true ]
+}
+
 @test "spans: tokens, usage" {
 	line 1 text > "$T/in"
 	run -2 dedup --spans --span-bytes 9 --span-tokens 9 "$T/in"
