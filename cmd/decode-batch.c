@@ -229,7 +229,7 @@ main(int argc, char **argv)
 		.share = 0.9, .rate = 1e-6, .eot = -1, .seed = 1, .step = -1,
 		.rank = -1};
 	const struct arg table[] = {
-		{NULL, 0, ARG_SECTION, NULL, NULL, "which", 0, 0, NULL, NULL},
+		{NULL, 0, ARG_SECTION, NULL, NULL, "Which", 0, 0, NULL, NULL},
 		{"window", 0, ARG_STR, &o.window, "N[:COUNT]",
 		 "windows from number N on (0)", 0, 0, NULL, NULL},
 		{"doc", 0, ARG_STR, &o.doc, "ID",
@@ -248,7 +248,7 @@ main(int argc, char **argv)
 		{"check", 0, ARG_FLAG, &o.check, NULL,
 		 "look for faults in all documents; status 1 if there are", 0,
 		 0, NULL, NULL},
-		{NULL, 0, ARG_SECTION, NULL, NULL, "how", 0, 0, NULL, NULL},
+		{NULL, 0, ARG_SECTION, NULL, NULL, "How", 0, 0, NULL, NULL},
 		VOCAB_ARGS(&o.tokenizer, &o.split,
 			   "tokenizer.json or .tiktoken; without it ids only"),
 		{"ids", 0, ARG_FLAG, &o.ids, NULL, "a line of ids a window", 0,
@@ -265,7 +265,7 @@ main(int argc, char **argv)
 		{"seed", 0, ARG_INT, &o.seed, "N",
 		 "for --random, and the order of --check", 0, 9e15, NULL,
 		 &o.has_seed},
-		{NULL, 0, ARG_SECTION, NULL, NULL, "shards", 0, 0, NULL, NULL},
+		{NULL, 0, ARG_SECTION, NULL, NULL, "Shards", 0, 0, NULL, NULL},
 		{"shard-format", 0, ARG_ENUM, &o.format, "NAME",
 		 "format of shards without a magic number", 0, 0,
 		 shard_read_names, &o.has_format},
@@ -278,7 +278,7 @@ main(int argc, char **argv)
 		{"eot", 0, ARG_INT, &o.eot, "ID",
 		 "id between documents, for files without an index; -1: EOS "
 		 "of the tokenizer", -1, 4294967295.0, NULL, NULL},
-		{NULL, 0, ARG_SECTION, NULL, NULL, "limits of --check", 0, 0,
+		{NULL, 0, ARG_SECTION, NULL, NULL, "Limits of --check", 0, 0,
 		 NULL, NULL},
 		{"max-rate", 0, ARG_REAL, &o.rate, "X",
 		 "U+FFFD and mojibake for each token that are no fault", 0, 1,

@@ -212,7 +212,7 @@ main(int argc, char **argv)
 		 "spans: shortest passage, bytes", 1, 1 << 30, NULL,
 		 &d->has_span_bytes},
 		{"span-tokens", 0, ARG_INT, &d->span_tokens, "N",
-		 "spans: shortest passage, tokens (50)", 1, 1 << 28, NULL,
+		 "spans: shortest passage, tokens", 1, 1 << 28, NULL,
 		 &d->has_span_tokens},
 		{"min-left", 0, ARG_INT, &d->min_left, "N",
 		 "spans: drop a text with fewer bytes left", 0, 1e15, NULL,

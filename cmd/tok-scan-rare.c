@@ -15,11 +15,11 @@
 static struct {
 	const char *tokenizer, *split, *model, *unused, *embed, *head;
 	const char *verify, *output, *report, *stats;
-	int shard_format, format_given, min_given, indicator, indicator_given;
+	int shard_format, format_given, min_given, indicator;
 	int percent_given, prompts, json, check, max_given;
 	int64_t min_count, max_rare, rows;
 	double percent;
-} opt = {.min_count = 10, .percent = 2, .rows = 25};
+} opt = {.indicator = -1, .min_count = 10, .percent = 2, .rows = 25};
 
 static const struct arg table[] = {
 	VOCAB_ARGS(&opt.tokenizer, &opt.split,
@@ -37,8 +37,8 @@ static const struct arg table[] = {
 	 "more ids known to be unused, as 7,9,100-120", 0, 0, NULL,
 	 NULL},
 	{"indicator", 0, ARG_ENUM, &opt.indicator, "NAME",
-	 "which decides (default: in_norm when untied, cos when tied)",
-	 0, 0, indicator_names, &opt.indicator_given},
+	 "which decides; else in_norm when untied, cos when tied", 0, 0,
+	 indicator_names, NULL},
 	{"percent", 0, ARG_REAL, &opt.percent, "P",
 	 "share of the tokens that is suspicious", 0, 100, NULL,
 	 &opt.percent_given},
@@ -79,7 +79,7 @@ check_options(int operands)
 {
 	if (!opt.model && !opt.tokenizer)
 		args_usage(&args, "--tokenizer FILE or --model DIR is needed");
-	if (!opt.model && (opt.prompts || opt.verify || opt.indicator_given ||
+	if (!opt.model && (opt.prompts || opt.verify || opt.indicator >= 0 ||
 			  opt.percent_given || opt.embed || opt.head))
 		args_usage(&args, "--prompts, --verify, --indicator, --percent, "
 			   "--embed and --head need --model");
@@ -159,7 +159,7 @@ main(int argc, char **argv)
 		.format = (enum shard_format)opt.shard_format,
 		.min_count = (uint64_t)opt.min_count, .unused = opt.unused,
 		.model = opt.model, .embed = opt.embed, .head = opt.head,
-		.indicator = opt.indicator_given ? opt.indicator : -1,
+		.indicator = opt.indicator,
 		.percent = opt.percent, .prompts = opt.prompts,
 		.verify = opt.verify, .threads = args_common.threads,
 		.quiet = args_common.quiet }, &e) ||

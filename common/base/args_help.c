@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { HELP_COLUMN = 28 };
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
 
 static int
 in_range(const struct arg *o, double v)
@@ -88,9 +88,43 @@ put_choices(struct buf *b, const struct arg *o, const char *sep)
 		buf_printf(b, "%s%s", i ? sep : "", o->choices[i]);
 }
 
+/* The length of the word at i; "(default:" keeps its value beside it. */
+static size_t
+word_length(const struct buf *t, size_t i)
+{
+	size_t n = 0;
+
+	while (i + n < t->n &&
+	       (t->p[i + n] != ' ' || (n && t->p[i + n - 1] == ':')))
+		n++;
+	return n;
+}
+
+/* The words of t from HELP_COLUMN on, no line wider than HELP_WIDTH. */
+static void
+put_words(struct buf *b, const struct buf *t)
+{
+	size_t at = HELP_COLUMN, n;
+
+	for (size_t i = 0; i < t->n; i += n + 1) {
+		n = word_length(t, i);
+		if (i && at + 1 + n > HELP_WIDTH) {
+			buf_printf(b, "\n%*s", HELP_COLUMN, "");
+			at = HELP_COLUMN;
+		} else if (i) {
+			buf_putc(b, ' ');
+			at++;
+		}
+		buf_put(b, t->p + i, n);
+		at += n;
+	}
+	buf_putc(b, '\n');
+}
+
 static void
 put_option(struct buf *b, const struct arg *o)
 {
+	struct buf text = {0};
 	size_t start = b->n, width;
 
 	if (o->letter)
@@ -110,13 +144,15 @@ put_option(struct buf *b, const struct arg *o)
 		buf_putc(b, '\n');
 		width = 0;
 	}
-	buf_printf(b, "%*s%s", (int)(HELP_COLUMN - width), "", o->help);
+	buf_printf(b, "%*s", (int)(HELP_COLUMN - width), "");
+	buf_puts(&text, o->help);
 	if (o->type == ARG_ENUM && o->meta) {
-		buf_puts(b, ": ");
-		put_choices(b, o, ", ");
+		buf_puts(&text, ": ");
+		put_choices(&text, o, ", ");
 	}
-	put_default(b, o);
-	buf_putc(b, '\n');
+	put_default(&text, o);
+	put_words(b, &text);
+	buf_clear(&text);
 }
 
 static void

@@ -117,7 +117,7 @@ const struct spec options_specs[] = {
 	 "of weights and activations", 0, 0, dtype_names, FIXED},
 
 	{"Run", 0, ARG_SECTION, 0, 0, "Run", 0, 0, 0, START},
-	{"out", 'o', ARG_STR, AT(out), "DIR", "folder of the run", 0, 0, 0,
+	{"output", 'o', ARG_STR, AT(out), "DIR", "folder of the run", 0, 0, 0,
 	 START},
 	{"save-every", 0, ARG_INT, AT(save_every), "N",
 	 "steps between checkpoints; 0: only at the end", 0, BIG, 0, FREE},

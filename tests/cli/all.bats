@@ -59,6 +59,9 @@ no_temporary_files() {
 	help=$output
 	run "$PROGRAM" -h
 	[ "$output" = "$help" ]
+	run grep -E '^.{81}' <<< "$help"
+	echo "$output"
+	[ "$status" -eq 1 ]
 }
 
 @test "--version: name, number, Unicode version" {

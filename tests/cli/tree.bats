@@ -80,6 +80,16 @@ against() {
 	done
 }
 
+@test "every manual page is clean and fits 80 columns" {
+	command -v mandoc > /dev/null || skip "mandoc is not there"
+	for m in "$root"/man/*.[157]; do
+		mandoc -Tlint -Wwarning "$m"
+		mandoc -Tascii -O width=80 "$m" | perl -ne 's/.\x08//g;
+			chomp; length > 80 and print "$_\n" and $bad = 1;
+			END { exit($bad // 0) }' || { echo "$m"; return 1; }
+	done
+}
+
 # Under set -e a "! x" never ends a test, nor does an x that fails in "x && y".
 cannot_fail() {
 	grep -nE '^[[:space:]]*(! |\[\[? .* \]\]? && \[)' "$@"
