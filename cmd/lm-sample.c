@@ -76,8 +76,9 @@ static const struct arg table[] = {
 };
 
 static const struct args args = {
-	"lm-sample", "--model DIR [options] [--prompt TEXT | --prompts FILE | "
-	"--score FILE]", "text from a language model, and scores of given text",
+	"lm-sample", "--model DIR [options] [--prompt TEXT | --prompts FILE]\n"
+	"       lm-sample --model DIR [options] --score FILE",
+	"text from a language model, and scores of given text",
 	.table = table, .n = sizeof(table) / sizeof(*table),
 };
 
@@ -108,6 +109,24 @@ check_options(int first, int argc)
 			args_usage(&args, "--stop: empty text");
 }
 
+/* Ids of another tokenizer mean other words to the model. */
+static void
+compare_tokenizers(const struct vocab *v)
+{
+	struct buf path = {0};
+	struct vocab *own = NULL;
+	struct err e = {0};
+
+	buf_printf(&path, "%s/tokenizer.json%c", opt.model, '\0');
+	if (access(path.p, F_OK) == 0)
+		own = vocab_load(path.p, NULL, &e);
+	if (own && own->fingerprint != v->fingerprint)
+		warn("%s: not the tokenizer of %s: the text may be wrong",
+		     opt.tokenizer, opt.model);
+	vocab_free(own);
+	buf_clear(&path);
+}
+
 static int
 load_tokenizer(struct loaded *l, struct err *e)
 {
@@ -126,6 +145,8 @@ load_tokenizer(struct loaded *l, struct err *e)
 			       "rows for %lld", path.p, l->vocab->n,
 			       opt.model, (long long)l->config.vocab);
 	buf_clear(&path);
+	if (l->vocab && opt.tokenizer && !args_common.quiet)
+		compare_tokenizers(l->vocab);
 	if (l->vocab)
 		l->bpe = bpe_new(l->vocab, e);
 	return l->bpe ? 0 : -1;

@@ -153,8 +153,9 @@ say(const struct pack *p, const struct packsum *sum)
 	if (args_common.quiet)
 		return;
 	if (j->first_bad.n)
-		warn("%llu bad lines left out, the first: %.*s",
+		warn("%llu bad line%s left out, the first: %.*s",
 		     (unsigned long long)j->docs.docs_bad,
+		     j->docs.docs_bad == 1 ? "" : "s",
 		     (int)j->first_bad.n, j->first_bad.p);
 	if (!args_common.verbose && !isatty(2))
 		return;

@@ -90,6 +90,7 @@ parse(struct options *o, int argc, char **argv)
 		"learn a byte-level BPE vocabulary from documents",
 		.table = t, .n = 11
 	};
+	struct err e = {0};
 	int at;
 
 	a.n += doc_opts_args(&o->doc, t + a.n);
@@ -107,6 +108,8 @@ parse(struct options *o, int argc, char **argv)
 	if (!*o->split)
 		args_usage(&a, "--split: an empty pattern; none is the name of "
 			   "no split at all");
+	if (pattern_check(o->split, &e) < 0)
+		args_usage(&a, "%s", e.msg);
 	if (at == argc && isatty(STDIN_FILENO))
 		args_usage(&a, "no FILE, and standard input is a terminal");
 	if (is_stdout(o->out) + (o->tiktoken && is_stdout(o->tiktoken)) +
@@ -138,8 +141,9 @@ count(const struct options *o, char **files, size_t nfiles,
 	p = bpetrain_count(&d, stats, e);
 	split_free(split);
 	if (p && stats->docs_bad && !args_common.quiet)
-		warn("%llu bad lines left out, the first: %.*s",
-		     (unsigned long long)stats->docs_bad, (int)first_bad.n,
+		warn("%llu bad line%s left out, the first: %.*s",
+		     (unsigned long long)stats->docs_bad,
+		     stats->docs_bad == 1 ? "" : "s", (int)first_bad.n,
 		     first_bad.p);
 	buf_clear(&first_bad);
 	return p;

@@ -179,7 +179,7 @@ static int
 check_member(struct check *c)
 {
 	if (check_peek(c) != '"')
-		return check_fault(c, c->i == c->n ? "the text ends too early"
+		return check_fault(c, c->i == c->n ? "the JSON ends too early"
 				   : "a key in quotes is missing");
 	if (check_string(c) < 0)
 		return -1;
@@ -213,7 +213,7 @@ check_list(struct check *c, char close)
 			break;
 		if (check_peek(c) != ',')
 			return check_fault(c, c->i == c->n
-					   ? "the text ends too early"
+					   ? "the JSON ends too early"
 					   : close == '}'
 					   ? "',' or '}' is missing"
 					   : "',' or ']' is missing");
@@ -245,7 +245,7 @@ check_value(struct check *c)
 	case 'n':
 		return check_word(c, "null");
 	case -1:
-		return check_fault(c, "the text ends too early");
+		return check_fault(c, "the JSON ends too early");
 	default:
 		if (b == '-' || (b >= '0' && b <= '9'))
 			return check_number(c);

@@ -53,7 +53,8 @@ dedup_open_spans(struct dedup *d, struct err *e)
 				 args_common.threads);
 	if (o->tokenizer && open_model(d, e))
 		return -1;
-	if (!o->tokenizer && !(d->split = split_new(&split, NULL, 1, e)))
+	if (!o->tokenizer && (pattern_check(split, e) < 0 ||
+			      !(d->split = split_new(&split, NULL, 1, e))))
 		return -1;
 	for (i = 0; i < args_common.threads; i++) {
 		struct worker *w = &d->worker[i];

@@ -336,6 +336,29 @@ no_text(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 	set_bad(b, d, why);
 }
 
+/*
+ * Plain text, an array of documents, a pretty-printed object: somebody takes
+ * another file for documents.  Else it is the fault that the JSON has.
+ */
+static void
+no_object(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
+	  const char *fault)
+{
+	struct span s = trim(d->line);
+	char why[400];
+	size_t i = 0;
+
+	while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t'))
+		i++;
+	if (i < s.n && s.p[i] == '{' && i + 1 < s.n) {
+		set_bad(b, d, fault);
+		return;
+	}
+	snprintf(why, sizeof(why), "byte %zu: no JSON object; a document is "
+		 "one line, {\"%.200s\":\"...\"}", i + 1, p->key[KEY_TEXT]);
+	set_bad(b, d, why);
+}
+
 /* The text stays in the parser's memory. */
 static void
 parse_line(struct doc_parser *p, struct doc_batch *b, struct doc *d, size_t n)
@@ -346,7 +369,7 @@ parse_line(struct doc_parser *p, struct doc_batch *b, struct doc *d, size_t n)
 
 	if (json_read(p->json, d->line.p, n, p->key, p->keys, v, &surrogates,
 		      &e)) {
-		set_bad(b, d, e.msg);
+		no_object(p, b, d, e.msg);
 		return;
 	}
 	if (!v[KEY_TEXT].present || v[KEY_TEXT].type != JSON_STRING) {

@@ -70,6 +70,18 @@ pattern_name(enum pattern p)
 	return "regex";
 }
 
+int
+pattern_check(const char *s, struct err *e)
+{
+	if (find(s) < NKNOWN || s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
+					 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "0123456789_-")])
+		return 0;
+	return err_set(e, "--split %s: no such name (gpt2, cl100k, o200k, "
+		       "qwen2, none); a pattern that matches this word alone "
+		       "is (%s)", s, s);
+}
+
 const char *
 pattern_regex(const char *s)
 {

@@ -8,6 +8,8 @@
 #ifndef ASSAY_PATTERN_H
 #define ASSAY_PATTERN_H
 
+#include "base/err.h"
+
 enum pattern { PATTERN_OTHER, PATTERN_NONE, PATTERN_GPT2, PATTERN_CL100K,
 	PATTERN_QWEN2, PATTERN_O200K };
 
@@ -22,6 +24,13 @@ enum split_behavior { SPLIT_ISOLATED, SPLIT_REMOVED, SPLIT_MERGED_WITH_PREVIOUS,
 /* Which one a name or a regular expression is. */
 enum pattern pattern_find(const char *name_or_regex);
 const char *pattern_name(enum pattern p);
+
+/*
+ * A --split that a person gave: -1 where it is no name, yet looks like one
+ * (cl100k_base): as a regular expression it would match that word alone, and
+ * nobody would notice.
+ */
+int pattern_check(const char *name_or_regex, struct err *e);
 
 /* The regular expression to write into a file for a name, the argument itself
  * when it is no name, NULL for "none". */

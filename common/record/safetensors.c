@@ -404,6 +404,7 @@ open_dir(struct st *s, const char *dir, struct err *e)
 {
 	char *one = join(dir, span_str("model.safetensors"));
 	char *index = join(dir, span_str("model.safetensors.index.json"));
+	char *latest = join(dir, span_str("latest/config.json"));
 	int rc;
 
 	if (access(one, F_OK) == 0) {
@@ -412,11 +413,15 @@ open_dir(struct st *s, const char *dir, struct err *e)
 			rc = sort_names(s, one, e);
 	} else if (access(index, F_OK) == 0)
 		rc = open_index(s, dir, index, e);
+	else if (access(latest, F_OK) == 0)
+		rc = err_set(e, "%s: a run and no model: its newest one is its"
+			     " latest", dir);
 	else
 		rc = err_set(e, "%s: neither model.safetensors nor"
 			     " model.safetensors.index.json", dir);
 	free(one);
 	free(index);
+	free(latest);
 	return rc;
 }
 

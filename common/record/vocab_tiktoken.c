@@ -273,6 +273,8 @@ vocab_from_tiktoken(const char *p, size_t n, const char *path,
 			"expression)", path);
 		goto bad;
 	}
+	if (split && pattern_check(split, e) < 0)
+		goto bad;
 	names_init(&names, v->token, v->n);
 	if (check_tokens(v, &names, pub != NULL, path, e) < 0)
 		goto bad;

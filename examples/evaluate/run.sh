@@ -10,6 +10,11 @@ root=$(cd "$here/../.." && pwd)
 bin=${BIN:-$root/bin}
 model=${1:-$root/build/demo/run/latest}
 
+if [ ! -d "$model" ]; then
+	echo "$model: no model there: name one, or train one (make demo)" >&2
+	exit 2
+fi
+
 for name in lambada arc_easy; do
 	echo "== $name"
 	head -n "${LINES:-300}" "$here/$name.jsonl" |

@@ -82,6 +82,12 @@ setup() {
 	[[ "$output" == *arc_easy* ]]
 }
 
+@test "evaluate says where a model comes from" {
+	run "$root/examples/evaluate/run.sh" "$BATS_TEST_TMPDIR/none"
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"no model there"*"make demo"* ]]
+}
+
 @test "the loss table refuses a log without steps" {
 	printf '{"type":"resume","step":3}\n' > "$BATS_TEST_TMPDIR/log"
 	run awk -f "$root/examples/train/losses.awk" "$BATS_TEST_TMPDIR/log"

@@ -290,10 +290,31 @@ agrees() {
 	[ ! -e "$T/run" ]
 }
 
+@test "a tokenizer that is not the model's is warned about" {
+	echo '{"text":"a"}' | "$BIN/tok-train" -q --vocab-size 258 -o "$T/t"
+	run "$BIN/lm-sample" --model $M/qwen3 --tokenizer "$T/t" --prompt a
+	[ "$status" -eq 0 ]
+	[[ $output == *"$T/t: not the tokenizer of $M/qwen3"* ]]
+	cp $M/qwen3/tokenizer*.json "$T"
+	run "$BIN/lm-sample" --model $M/qwen3 --tokenizer \
+		"$T/tokenizer.json" --prompt a
+	[ "$status" -eq 0 ]
+	[[ $output != *warning* ]]
+}
+
 @test "a folder that is no model, and options that exclude each other" {
 	run "$BIN/lm-sample" --model "$T" --prompt a
 	[ "$status" -eq 2 ]
 	[[ $output == *config.json* ]]
+	mkdir "$T/run"
+	echo '{}' > "$T/run/config.json"
+	ln -s "$PWD/$M/qwen3" "$T/run/latest"
+	for c in "lm-sample --prompt a" "tok-scan-rare --tokenizer \
+		$M/qwen3/tokenizer.json"; do
+		run "$BIN/"$c --model "$T/run"
+		[ "$status" -eq 2 ]
+		[[ $output == *"$T/run: a run and no model"*latest ]]
+	done
 	run "$BIN/lm-sample" --prompt a
 	[ "$status" -eq 2 ]
 	run "$BIN/lm-sample" --model $M/qwen3 --prompt a --score b

@@ -360,6 +360,22 @@ b64() {
 	[ ! -e "$T/x" ]
 }
 
+@test "a misspelt name of a split is no pattern" {
+	line='{"text":"cl100k_base foo"}'
+	for s in cl100k_base GPT-2 foo; do
+		run -2 train --split $s -o "$T/x" <<< "$line"
+		[[ $output == *"--split $s: no such name (gpt2, cl100k"* ]]
+		[ ! -e "$T/x" ]
+	done
+	train --split '(foo)' -o "$T/x" <<< "$line"
+	train --vocab-size 258 --tiktoken "$T/ranks" -o "$T/x" <<< "$line"
+	run -2 "$BIN/pack" --tokenizer "$T/ranks" --split cl100k_base \
+		<<< "$line"
+	[[ $output == *"--split cl100k_base: no such name"* ]]
+	run -2 "$BIN/dedup" --spans --split cl100k_base <<< "$line"
+	[[ $output == *"--split cl100k_base: no such name"* ]]
+}
+
 @test "two outputs cannot share stdout" {
 	run -2 train --tiktoken - /dev/null
 	[[ $output == *"only one output can go to stdout"* ]]

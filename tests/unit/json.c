@@ -192,11 +192,11 @@ faults_have_a_place(void **state)
 	static const struct {
 		const char *line, *want;
 	} t[] = {
-		{ "", "byte 1: the text ends too early" },
+		{ "", "byte 1: the JSON ends too early" },
 		{ "\xef\xbb\xbf{}", "byte 1: no JSON value" },
 		{ "[1]", "byte 1: not an object" },
 		{ "\"s\"", "byte 1: not an object" },
-		{ "{\"text\":\"a\"", "byte 12: the text ends too early" },
+		{ "{\"text\":\"a\"", "byte 12: the JSON ends too early" },
 		{ "{\"text\":\"a}", "byte 12: the string is not closed" },
 		{ "{\"a\":1,}", "byte 8: a key in quotes is missing" },
 		{ "{\"a\" 1}", "byte 6: ':' is missing" },
@@ -305,7 +305,7 @@ tree(void **state)
 	json_free(j);
 	json_free(NULL);
 	assert_null(json_parse("{", 1, "cfg", &f));
-	assert_string_equal(f.msg, "cfg: byte 2: the text ends too early");
+	assert_string_equal(f.msg, "cfg: byte 2: the JSON ends too early");
 }
 
 static void
