@@ -271,20 +271,19 @@ excerpt(struct dedup *d, const struct doc *doc, uint32_t member)
 	}
 }
 
-static int
-mark(struct dedup *d, const struct doc *doc, enum reason why, struct err *e)
+static void
+mark(struct dedup *d, struct doc *doc, enum reason why)
 {
 	static const char *const values[] = {
 		"\"run\"", "\"phrase\"", "\"gopher\""
 	};
 
-	return filter_mark(d->filter, doc, "repeats",
-			   span_str(values[why - RUN]), e);
+	filter_mark(d->filter, doc, "repeats", span_str(values[why - RUN]));
 }
 
 /* A document with copies: too little is left, what is left loops, or cut. */
 static int
-write_cut(struct dedup *d, const struct doc *doc, struct verdict v,
+write_cut(struct dedup *d, struct doc *doc, struct verdict v,
 	  const struct item *x, size_t i, struct err *e)
 {
 	size_t from = i ? x->text_end[i - 1] : 0;
@@ -297,13 +296,16 @@ write_cut(struct dedup *d, const struct doc *doc, struct verdict v,
 		return -1;
 	if (drop)
 		return filter_drop(d->filter, doc, e);
-	if (!d->o->mark && x->flag[i]) {
-		v.why = RUN + x->flag[i] - REPEAT_RUN;
-		d->docs_by[v.why]++;
-		d->bytes_by[v.why] += left.n;
-		return report(d, doc, &v, "drop", x, i, e) ||
-		       filter_drop(d->filter, doc, e) ? -1 : 0;
-	}
+	if (!x->flag[i])
+		return filter_cut(d->filter, doc, left, e);
+	v.why = RUN + x->flag[i] - REPEAT_RUN;
+	d->docs_by[v.why]++;
+	d->bytes_by[v.why] += left.n;
+	if (report(d, doc, &v, d->o->mark ? "mark" : "drop", x, i, e))
+		return -1;
+	if (!d->o->mark)
+		return filter_drop(d->filter, doc, e);
+	mark(d, doc, v.why);
 	return filter_cut(d->filter, doc, left, e);
 }
 
@@ -331,8 +333,10 @@ write_doc(struct dedup *d, struct doc *doc, uint32_t n, const struct item *x,
 		return -1;
 	d->docs_by[v.why]++;
 	d->bytes_by[v.why] += d->len[n];
-	return only_mark ? mark(d, doc, v.why, e) :
-		filter_drop(d->filter, doc, e);
+	if (!only_mark)
+		return filter_drop(d->filter, doc, e);
+	mark(d, doc, v.why);
+	return filter_keep(d->filter, doc, e);
 }
 
 static int

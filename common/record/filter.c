@@ -22,7 +22,7 @@ struct filter {
 	struct doc_stats books;
 	uint64_t cuts;
 	int found;
-	struct buf line, id, first_bad;
+	struct buf line, marked, id, first_bad;
 };
 
 void
@@ -89,6 +89,7 @@ static void
 filter_free(struct filter *f)
 {
 	buf_clear(&f->line);
+	buf_clear(&f->marked);
 	buf_clear(&f->id);
 	buf_clear(&f->first_bad);
 	free(f);
@@ -238,19 +239,15 @@ filter_cut(struct filter *f, const struct doc *d, struct span text,
 	return output_write(f->out, f->line.p, f->line.n, e);
 }
 
-int
-filter_mark(struct filter *f, const struct doc *d, const char *key,
-	    struct span value, struct err *e)
+void
+filter_mark(struct filter *f, struct doc *d, const char *key,
+	    struct span value)
 {
-	struct buf *b = &f->line;
+	struct buf *b = &f->marked;
 	struct span name, val;
 	struct json_walk w;
 	size_t n = d->line.n;
 
-	doc_stats_in(&f->books, d);
-	if (d->bad)
-		return put_bad(f, d, e);
-	doc_stats_kept(&f->books, d);
 	f->found = 1;
 	while (d->line.p[n - 1] != '}')
 		n--;
@@ -263,7 +260,7 @@ filter_mark(struct filter *f, const struct doc *d, const char *key,
 	buf_putc(b, ':');
 	buf_put(b, value.p, value.n);
 	buf_put(b, d->line.p + n - 1, d->line.n - n + 1);
-	return output_write(f->out, b->p, b->n, e);
+	d->line = buf_span(b);
 }
 
 /* --- report --- */

@@ -11,6 +11,7 @@
  *		filter_keep(f, d, &e);
  *		filter_drop(f, d, &e);
  *		filter_cut(f, d, new_text, &e);
+ *	filter_mark(f, d, key, value);	before one of these
  *	filter_report(f, line, &e);	any number, at any time
  *	status = filter_commit(f, extra, &e);
  *
@@ -65,9 +66,13 @@ int filter_drop(struct filter *f, const struct doc *d, struct err *e);
 int filter_cut(struct filter *f, const struct doc *d, struct span text,
 	       struct err *e);
 
-/* d goes on with one more member, "key":value, at the end of its object. */
-int filter_mark(struct filter *f, const struct doc *d, const char *key,
-		struct span value, struct err *e);
+/*
+ * d, which is not bad, gets one more member, "key":value, at the end of its
+ * object: its line is then the filter's, until the next filter_mark().  Call
+ * it before filter_keep() or filter_cut(); for --check something was found.
+ */
+void filter_mark(struct filter *f, struct doc *d, const char *key,
+		 struct span value);
 
 /*
  * One line of the report, without its LF; nothing where there is no --report.

@@ -425,6 +425,11 @@ share() {
 	[ ! -s "$T/out" ]
 	[ "$(sed 's/.*"action":"\([a-z]*\)".*/\1/' "$T/r" | tr '\n' ' ')" = \
 		"cut drop " ]
+	dedup --spans --repeats --gopher --span-bytes 20 --min-left 1 \
+		--against "$T/ref" --mark --report "$T/r" "$T/in" > "$T/out"
+	[ "$(cat "$T/out")" = '{"id":"y","text":"\na\na\na\nqrstuvwxyzqrstuvwxyz","repeats":"gopher"}' ]
+	[ "$(sed 's/.*"action":"\([a-z]*\)".*/\1/' "$T/r" | tr '\n' ' ')" = \
+		"cut mark " ]
 	# words, whatever the tokens are
 	"$BIN/tok-train" --vocab-size 300 -q -o "$T/tokenizer.json" "$WEB"
 	dedup --repeats --gopher --report "$T/r1" -j 1 "$WEB" > "$T/o1"
