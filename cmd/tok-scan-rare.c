@@ -126,7 +126,8 @@ summary(const struct rare_scan *s)
 		rare_scan_notes(s, &b);
 	if (opt.output || !isatty(1) || opt.json || opt.prompts)
 		rare_summary(&s->r, &s->sum, &b);
-	fwrite(b.p, 1, b.n, stderr);
+	if (b.n)
+		fwrite(b.p, 1, b.n, stderr);
 	buf_clear(&b);
 }
 
