@@ -194,26 +194,30 @@ slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 		s->letter = 1;
 }
 
-/* text[from, to) begins with a character that does not compose backwards. */
+/*
+ * text[from, to) begins with a character that does not compose backwards.
+ * Characters at its start that stay what they are stand for themselves, so
+ * that a space is no part of the word whose first mark follows it.
+ */
 static void
 slow_segment(struct slow *s, struct span text, size_t from, size_t to)
 {
 	struct span part = {text.p + from, to - from};
-	unsigned len;
-	size_t i;
+	int as_is = uc_nfc(part, s->nfc);
+	unsigned len, was;
+	size_t i, at = from;
 
-	if (uc_nfc(part, s->nfc)) {
-		for (i = from; i < to; i += len) {
-			uint32_t c = uc_next(text.p + i, to - i, &len);
+	if (!as_is)
+		part = buf_span(s->nfc);
+	for (i = 0; i < part.n; i += len) {
+		uint32_t c = uc_next(part.p + i, part.n - i, &len);
 
-			slow_put(s, c, i, i + len);
-		}
-		return;
-	}
-	for (i = 0; i < s->nfc->n; i += len) {
-		uint32_t c = uc_next(s->nfc->p + i, s->nfc->n - i, &len);
-
-		slow_put(s, c, from, to);
+		if (at == from + i && at < to &&
+		    uc_next(text.p + at, to - at, &was) == c) {
+			slow_put(s, c, at, at + len);
+			at += len;
+		} else
+			slow_put(s, c, at, to);
 	}
 }
 

@@ -7,7 +7,8 @@
  * "co-operation" is two words, and NFC and NFD spellings of a word are one.
  *
  * Lower case is the simple mapping of Unicode 16.0, one code point to one,
- * and sigma at the end of a word with a letter before it is final.
+ * but for U+0130, which is i with a dot above it; and sigma at the end of a
+ * word with a letter before it is final.
  *
  * Each word comes with a 64-bit hash of its normalized bytes and its place in
  * the text as given.  The hash is frozen: files hold it (bands, pairs).
