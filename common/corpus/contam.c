@@ -148,6 +148,7 @@ run_shards(struct contam *c, const char *const *files, size_t n,
 	shard_hint_init(&hint);
 	hint.format = (enum shard_format)c->o->shard_format;
 	hint.vocab = c->vocab->n;
+	hint.limit = 1;
 	hint.bos = c->vocab->bos;
 	hint.eos = c->vocab->eos;
 	s = shards_open_hint(files, n, &hint, e);

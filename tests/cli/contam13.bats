@@ -666,6 +666,17 @@ plant() {
 		--tokenizer "$T/300.json" --check "$T/400"
 	[[ "$stderr" == *"300.json: not the tokenizer that the shards"* ]]
 	[ -z "$output" ]
+	# formats that do not name theirs: an id that this one has not
+	for s in llmc nanogpt megatron datatrove npy; do
+		"$BIN/pack" -q --tokenizer "$T/400.json" --shard-format $s \
+			-o "$T/$s" "$T/docs"
+		run -2 --separate-stderr contam13 --against "$T/docs" \
+			--tokens --tokenizer "$T/300.json" --shard-format $s \
+			--report "$T/hits" "$T/$s"
+		[[ "$stderr" == *"$T/$s/00000."*" the vocabulary has 300" ]]
+		[ -z "$output" ]
+		[ ! -e "$T/hits" ]
+	done
 }
 
 @test "--tokens: a document in many windows is one document" {
