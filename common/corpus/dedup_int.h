@@ -146,6 +146,7 @@ struct dedup {
 	uint64_t surrogates;	/* of the first pass */
 	uint64_t candidates, verified;
 	uint64_t docs_by[7], bytes_by[7];
+	uint64_t span_drops, span_drop_bytes;	/* too little left */
 	uint64_t clusters, largest, no_words;
 	struct buf line;
 	struct top {

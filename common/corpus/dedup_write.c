@@ -18,7 +18,7 @@
 
 /* From RUN on as enum repeat_rule has them. */
 enum reason { KEPT, EXACT, NEAR, SPAN, RUN, PHRASE, GOPHER };
-enum { EXCERPT = 60 };
+enum { NAME_SHOWN = 40, EXCERPT = 48 };	/* characters in the summary */
 
 struct verdict {
 	enum reason why;
@@ -248,27 +248,37 @@ report(struct dedup *d, const struct doc *doc, const struct verdict *v,
 	return filter_report(d->filter, buf_span(b), e);
 }
 
-/* The text of a large cluster's first document, for the summary. */
+/* At most max characters, those that move a cursor as spaces. */
+static void
+put_plain(struct buf *b, struct span text, size_t max)
+{
+	size_t k, n = 0;
+	unsigned len;
+
+	for (k = 0; k < text.n && n < max; k += len, n++) {
+		uint32_t c = uc_next(text.p + k, text.n - k, &len);
+
+		if (uc_class(c) & UC_SPACE || uc_cat(c) == UC_CC ||
+		    uc_cat(c) == UC_CF)
+			buf_putc(b, ' ');
+		else
+			buf_put(b, text.p + k, len);
+	}
+}
+
+/* The name of a large cluster's first document and how it begins. */
 static void
 excerpt(struct dedup *d, const struct doc *doc, uint32_t member)
 {
 	int i = is_top(d, member);
-	struct buf *b = i ? &d->top[i - 1].text : NULL;
-	size_t k, n = 0;
-	unsigned len;
+	struct buf *b = i ? &d->top[i - 1].text : NULL, id = {0};
 
 	if (!b || b->n || doc->bad || !doc->text.p)
 		return;
-	for (k = 0; k < doc->text.n && n < EXCERPT; k += len, n++) {
-		uint32_t c = uc_next(doc->text.p + k, doc->text.n - k, &len);
-		unsigned class = uc_class(c);
-
-		if (class & UC_SPACE || uc_cat(c) == UC_CC ||
-		    uc_cat(c) == UC_CF)
-			buf_putc(b, ' ');
-		else
-			buf_put(b, doc->text.p + k, len);
-	}
+	put_plain(b, doc_id(doc, &id), NAME_SHOWN);
+	buf_puts(b, "  ");
+	put_plain(b, doc->text, EXCERPT);
+	buf_clear(&id);
 }
 
 static void
@@ -291,7 +301,9 @@ write_cut(struct dedup *d, struct doc *doc, struct verdict v,
 	int drop = left.n < (size_t)d->o->min_left;
 
 	d->docs_by[SPAN]++;
-	d->bytes_by[SPAN] += doc->text.n - left.n;
+	d->bytes_by[SPAN] += doc->text.n - (drop ? 0 : left.n);
+	d->span_drops += (uint64_t)drop;
+	d->span_drop_bytes += drop ? doc->text.n : 0;
 	if (report(d, doc, &v, drop ? "drop" : "cut", x, i, e))
 		return -1;
 	if (drop)
@@ -421,6 +433,9 @@ dedup_stats(const struct dedup *d, struct buf *b)
 			   i > EXACT ? "," : "", names[i],
 			   (unsigned long long)d->docs_by[i],
 			   (unsigned long long)d->bytes_by[i]);
+	buf_printf(b, ",\"span_dropped\":{\"docs\":%llu,\"bytes\":%llu}",
+		   (unsigned long long)d->span_drops,
+		   (unsigned long long)d->span_drop_bytes);
 	buf_printf(b, ",\"clusters\":%llu,\"largest_cluster\":%llu,"
 		   "\"pairs_compared\":%llu,\"pairs_similar\":%llu,"
 		   "\"docs_without_words\":%llu,\"sorted_runs\":%zu,"
@@ -437,25 +452,46 @@ dedup_stats(const struct dedup *d, struct buf *b)
 static void
 summary_line(const char *name, uint64_t docs, uint64_t bytes)
 {
-	fprintf(stderr, "%-12s %12llu %16llu\n", name,
+	fprintf(stderr, "%-14s %12llu %16llu\n", name,
 		(unsigned long long)docs, (unsigned long long)bytes);
+}
+
+/* What went or stays under another text, by reason: adds up. */
+static void
+summary_reasons(const struct dedup *d)
+{
+	static const char *const names[] = {
+		"", "exact", "near", "span, dropped", "run", "phrase",
+		"gopher"
+	}, *const marks[] = {"run, marked", "phrase, marked", "gopher, marked"};
+	int i;
+
+	for (i = EXACT; i <= GOPHER; i++) {
+		uint64_t docs = d->docs_by[i], bytes = d->bytes_by[i];
+
+		if (i == SPAN && docs > d->span_drops) {
+			docs -= d->span_drops;
+			bytes -= d->span_drop_bytes;
+			summary_line("span, cut", docs, bytes);
+			docs = d->span_drops;
+			bytes = d->span_drop_bytes;
+		}
+		if (docs)
+			summary_line(i >= RUN && d->o->mark ? marks[i - RUN] :
+				     names[i], docs, bytes);
+	}
 }
 
 void
 dedup_summary(struct dedup *d)
 {
-	static const char *const names[] = {
-		"", "exact", "near", "span", "run", "phrase", "gopher"
-	};
 	const struct doc_stats *s = filter_stats(d->filter);
 	size_t i;
 
 	progress_erase();
-	fprintf(stderr, "%-12s %12s %16s\n", "", "documents", "bytes of text");
+	fprintf(stderr, "%-14s %12s %16s\n", "", "documents", "bytes of text");
 	summary_line("read", s->docs_in, s->bytes_in);
-	for (i = EXACT; i <= GOPHER; i++)
-		if (d->docs_by[i])
-			summary_line(names[i], d->docs_by[i], d->bytes_by[i]);
+	summary_reasons(d);
 	if (s->docs_bad)
 		summary_line("bad", s->docs_bad, 0);
 	summary_line("kept", s->docs_kept, s->bytes_kept);

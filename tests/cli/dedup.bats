@@ -767,8 +767,37 @@ copies() {	# copies DOCS
 	line 1 'words of the reference' > "$T/ref"
 	{ line 2 'words of the reference'; line 3 one; line 4 one; } > "$T/in"
 	dedup -v --exact --against "$T/ref" "$T/in" 2> "$T/err" > "$T/out"
-	grep -qx '       2  words of the reference' "$T/err"
-	grep -qx '       2  one' "$T/err"
+	grep -qx '       2  1  words of the reference' "$T/err"
+	grep -qx '       2  3  one' "$T/err"
+}
+
+# NAME: the numbers of a line of the summary
+said() {
+	sed -n "s/^$1  *\([0-9]*\)  *\([0-9]*\)$/\1 \2/p" "$T/err"
+}
+
+@test "the summary adds up: what is cut, dropped with a rest, marked" {
+	{
+		line ref 'one two three four five'
+		line cut 'and one two three four five once more'
+		line rest 'one two three four five.'
+		line loop "$(times 40 a)one two three four five"
+		line same 'one two three four five'
+	} > "$T/in"
+	dedup -v --exact --spans --repeats --span-bytes 20 --stats "$T/s" \
+		"$T/in" > "$T/out" 2> "$T/err"
+	[ "$(said read)" = "5 210" ]
+	[ "$(said exact)" = "1 23" ]
+	[ "$(said 'span, cut')" = "2 47" ]
+	[ "$(said 'span, dropped')" = "1 24" ]
+	[ "$(said run)" = "1 79" ]
+	[ "$(said kept)" = "2 37" ]
+	grep -qF '"span":{"docs":3,"bytes":71}' "$T/s"
+	grep -qF '"span_dropped":{"docs":1,"bytes":24}' "$T/s"
+	dedup -v --exact --spans --repeats --span-bytes 20 --mark "$T/in" \
+		> "$T/out" 2> "$T/err"
+	[ "$(said 'run, marked')" = "1 79" ]
+	[ "$(said kept)" = "3 116" ]
 }
 
 @test "--explain: a reference, and texts that are far apart, at once" {
