@@ -113,6 +113,14 @@ check_tokenizer(const struct contam *c, const struct shards *s, struct err *e)
 		       (unsigned long long)theirs);
 }
 
+/* Is the table that shards give read by a person, as a summary is? */
+static int
+table_is_seen(const struct contam *c)
+{
+	return c->o->shards && !c->o->table && !c->o->filter.output &&
+	       !c->o->json && isatty(1);
+}
+
 /* out: report and stats, NULL where not wanted. */
 static int
 end_shards(struct contam *c, struct output **out, struct err *e)
@@ -131,8 +139,8 @@ end_shards(struct contam *c, struct output **out, struct err *e)
 		return -1;
 	if (c->o->table)
 		return 0;
-	return ngram_report_table(&r, c->o->filter.output, isatty(1) &&
-				  !c->o->filter.output && !c->o->json, e);
+	return ngram_report_table(&r, c->o->filter.output, table_is_seen(c),
+				  e);
 }
 
 static int
@@ -218,7 +226,8 @@ summary(const struct contam *c)
 	struct ngram_report r = report_of(c);
 
 	if (!args_common.quiet && (args_common.verbose || isatty(2)))
-		ngram_report_summary(&r, args_common.verbose);
+		ngram_report_summary(&r, !(table_is_seen(c) && isatty(2)),
+				     args_common.verbose);
 }
 
 int

@@ -107,7 +107,7 @@ show_ignored(const struct ngram_bench *nb)
 }
 
 void
-ngram_report_summary(const struct ngram_report *r, int verbose)
+ngram_report_summary(const struct ngram_report *r, int table, int verbose)
 {
 	size_t grams = ngram_count(r->nb->g);
 	struct buf b = {0};
@@ -119,7 +119,8 @@ ngram_report_summary(const struct ngram_report *r, int verbose)
 	fprintf(stderr, "documents with a hit  %llu\n",
 		(unsigned long long)r->run->docs_hit);
 	show_ignored(r->nb);
-	bench_table_text(&r->nb->b, r->scores, &b);
+	if (table)
+		bench_table_text(&r->nb->b, r->scores, &b);
 	fwrite(b.p, 1, b.n, stderr);
 	buf_clear(&b);
 }

@@ -30,7 +30,11 @@ int ngram_report_shards(const struct ngram_report *r, struct output *out,
 int ngram_report_table(const struct ngram_report *r, const char *path,
 		       int person, struct err *e);
 
-/* To stderr; verbose: with the size of the index. */
-void ngram_report_summary(const struct ngram_report *r, int verbose);
+/*
+ * To stderr; table 0: without it, as it has been read; verbose: with the size
+ * of the index.
+ */
+void ngram_report_summary(const struct ngram_report *r, int table,
+			  int verbose);
 
 #endif

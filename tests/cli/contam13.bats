@@ -653,6 +653,21 @@ plant() {
 	done
 }
 
+@test "--tokens: a person at a terminal sees the table of shards once" {
+	script -qefc true /dev/null < /dev/null > /dev/null 2>&1 ||
+		skip "script (of util-linux) makes no terminal here"
+	"$BIN/tok-train" -q --vocab-size 300 -o "$T/t.json" "$DATA/web.jsonl"
+	doc a "$TWENTY" > "$T/b.jsonl"
+	"$BIN/pack" -q --tokenizer "$T/t.json" -o "$T/s" "$T/b.jsonl"
+	cmd="$BIN/contam13 --against $T/b.jsonl --tokens --tokenizer"
+	script -qefc "$cmd $T/t.json $T/s" "$T/out" < /dev/null > /dev/null
+	[ "$(grep -c '^name .*clean' "$T/out")" -eq 1 ]
+	grep -q '^documents with a hit  1' "$T/out"
+	script -qefc "$cmd $T/t.json -v $T/s 2> $T/err" "$T/out" < /dev/null \
+		> /dev/null
+	grep -q '^name .*clean' "$T/err"
+}
+
 @test "--tokens: shards of another tokenizer are refused" {
 	doc a "$TWENTY" > "$T/docs"
 	for n in 300 400; do
