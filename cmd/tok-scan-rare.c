@@ -15,11 +15,12 @@
 static struct {
 	const char *tokenizer, *split, *model, *unused, *embed, *head;
 	const char *verify, *output, *report, *stats;
-	int shard_format, format_given, min_given, indicator;
+	int shard_format, format_given, eot_given, min_given, indicator;
 	int percent_given, prompts, json, check, max_given;
-	int64_t min_count, max_rare, rows;
+	int64_t min_count, max_rare, rows, eot;
 	double percent;
-} opt = {.indicator = -1, .min_count = 10, .percent = 2, .rows = 25};
+} opt = {.indicator = -1, .min_count = 10, .percent = 2, .rows = 25,
+	 .eot = -1};
 
 static const struct arg table[] = {
 	VOCAB_ARGS(&opt.tokenizer, &opt.split,
@@ -27,6 +28,9 @@ static const struct arg table[] = {
 	{"shard-format", 0, ARG_ENUM, &opt.shard_format, "NAME",
 	 "format of the shards", 0, 0, shard_read_names,
 	 &opt.format_given},
+	{"eot", 0, ARG_INT, &opt.eot, "ID",
+	 "id between documents where the shards name none; -1: EOS of the "
+	 "tokenizer", -1, 4294967295.0, NULL, &opt.eot_given},
 	{"min-count", 0, ARG_INT, &opt.min_count, "N",
 	 "a token seen less than N times is rare", 0, 9e15, NULL,
 	 &opt.min_given},
@@ -89,8 +93,10 @@ check_options(int operands)
 	if (opt.prompts && opt.json)
 		args_usage(&args, "--prompts writes questions, not a report: no "
 			   "--json");
-	if (opt.model && !operands && (opt.format_given || opt.min_given))
-		args_usage(&args, "--shard-format and --min-count need shards");
+	if (opt.model && !operands &&
+	    (opt.format_given || opt.eot_given || opt.min_given))
+		args_usage(&args, "--shard-format, --eot and --min-count need "
+			   "shards");
 	if (opt.max_given && !opt.check)
 		args_usage(&args, "--max-rare needs --check");
 	if (!opt.model)
@@ -157,7 +163,7 @@ main(int argc, char **argv)
 		.tokenizer = opt.tokenizer, .split = opt.split,
 		.shards = shards ? (const char *const *)argv + first : NULL,
 		.nshards = (size_t)n,
-		.format = (enum shard_format)opt.shard_format,
+		.format = (enum shard_format)opt.shard_format, .eot = opt.eot,
 		.min_count = (uint64_t)opt.min_count, .unused = opt.unused,
 		.model = opt.model, .embed = opt.embed, .head = opt.head,
 		.indicator = opt.indicator,

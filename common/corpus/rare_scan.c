@@ -90,7 +90,10 @@ count(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 	hint.vocab = v->n;
 	hint.limit = 1;
 	hint.bos = v->bos;
-	hint.eos = v->eos;
+	hint.eos = o->eot >= 0 ? o->eot : v->eos;
+	if (o->eot >= (int64_t)v->n)
+		return err_set(e, "--eot: id %lld, but the tokenizer has ids "
+			       "0 to %zu", (long long)o->eot, (size_t)v->n - 1);
 	s->shards = shards_open_hint(o->shards, o->nshards, &hint, e);
 	if (!s->shards)
 		return -1;
@@ -103,7 +106,7 @@ count(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 			       (unsigned long long)v->fingerprint);
 	if (rare_counts_get(&s->counts, s->shards, s->r.n,
 			    i->bos >= 0 ? i->bos : v->bos,
-			    i->eos >= 0 ? i->eos : v->eos,
+			    i->eos >= 0 ? i->eos : hint.eos,
 			    o->threads, e))
 		return -1;
 	rare_join(&s->r, &s->counts, o->min_count);

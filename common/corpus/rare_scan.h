@@ -19,6 +19,8 @@ struct rare_scan_opts {
 	const char *const *shards;	/* NULL: none are counted */
 	size_t nshards;			/* 0: standard input */
 	enum shard_format format;
+	int64_t eot;			/* id between documents where the
+					   shards name none; -1: EOS */
 	uint64_t min_count;
 	const char *unused;		/* list of ids, or NULL */
 	const char *model;		/* NULL: none */

@@ -102,11 +102,16 @@ line(const struct rare *r, uint32_t id, struct buf *b)
 	show_fit(b, from, 24);
 	if (r->counts) {
 		c = r->counts->v + id;
-		buf_printf(b, " %12llu %11.3f %8llu %5.0f%%",
-			   (unsigned long long)c->count, r->counts->tokens ?
-			   1e6 * (double)c->count / (double)r->counts->tokens :
-			   0, (unsigned long long)c->docs, c->count ?
-			   100.0 * (double)c->top / (double)c->count : 0);
+		buf_printf(b, " %12llu %11.3f", (unsigned long long)c->count,
+			   r->counts->tokens ? 1e6 * (double)c->count /
+			   (double)r->counts->tokens : 0);
+		if (r->counts->docs)
+			buf_printf(b, " %8llu %5.0f%%",
+				   (unsigned long long)c->docs, c->count ?
+				   100.0 * (double)c->top / (double)c->count :
+				   0);
+		else
+			buf_printf(b, " %8s %6s", "-", "-");
 	}
 	if (r->model)
 		buf_printf(b, " %10.6f",

@@ -141,6 +141,40 @@ six() {
 	[ "$status" -eq 2 ]
 }
 
+@test "--eot: what stands between documents is counted apart" {
+	zstd -dcq tests/data/tok/qwen3_tokenizer.json.zst > "$T/tokenizer.json"
+	eot=151643	# <|endoftext|>, which the file does not call EOS
+	for s in llmc nanogpt megatron datatrove npy; do
+		"$BIN/pack" -q --tokenizer "$T/tokenizer.json" --no-bos \
+			--eos-token '<|endoftext|>' --shard-format $s \
+			-o "$T/$s" "$DATA/docs.jsonl"
+		tok-scan-rare -q --tokenizer "$T/tokenizer.json" --json \
+			--shard-format $s --eot $eot --stats "$T/stats" \
+			-o "$T/$s.out" "$T/$s"
+		n=$(sed 's/.*"boundary":\([0-9]*\),"docs":\([0-9]*\).*/\1 \2/' \
+			"$T/stats")
+		[ "$n" = "$(wc -l < "$DATA/docs.jsonl" | sed 's/.*/& &/')" ]
+		cmp <(sed 's/,"top_doc":"[^"]*"//' "$T/llmc.out") \
+			<(sed 's/,"top_doc":"[^"]*"//' "$T/$s.out")
+	done
+	grep "^{\"token\":$eot," "$T/npy.out" | grep -q '"boundary":true'
+	# without an index it is where documents end
+	mkdir "$T/bare"
+	cp "$T/nanogpt/00000.bin" "$T/bare"
+	tok-scan-rare -q --tokenizer "$T/tokenizer.json" --json --shard-format \
+		nanogpt --eot $eot --stats "$T/stats" "$T/bare" > "$T/out"
+	grep -q "\"docs\":${n#* }," "$T/stats"
+	cmp <(sed 's/,"top_doc":"[^"]*"//' "$T/nanogpt.out") \
+		<(sed 's/,"top_doc":"[^"]*"//' "$T/out")
+	run tok-scan-rare --tokenizer "$TOK" --shard-format nanogpt \
+		--eot 1002 "$T/bare"
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"--eot: id 1002, but the tokenizer has ids 0 to "* ]]
+	run tok-scan-rare --model "$DATA/vector" --unused 4,6 --eot 3
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"eot"*"shards"* ]]
+}
+
 @test "a table on a terminal, its columns one below the other" {
 	script -qefc true /dev/null < /dev/null > /dev/null 2>&1 ||
 		skip "script (of util-linux) makes no terminal here"
