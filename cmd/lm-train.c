@@ -182,6 +182,6 @@ main(int argc, char **argv)
 	sig = run(&o, k);
 	k->close(k);
 	if (sig)
-		interrupt_end(sig);
+		err_end_by_signal(sig);
 	return EXIT_OK;
 }

@@ -63,6 +63,6 @@ void err_at_exit(void (*fn)(void));
  * INT, TERM or HUP (installed before or after the first output is opened)
  * calls it when it wants to end at once.
  */
-void err_end_by_signal(int sig);
+void err_end_by_signal(int sig) __attribute__((noreturn));
 
 #endif

@@ -472,8 +472,9 @@ unescape(const char *p, const char *end, char *c, int *n)
 	return p;
 }
 
-int
-json_key_eq(struct span raw, const char *key, size_t n)
+/* Is the raw key (escaped) equal to the plain one? */
+static int
+key_eq(struct span raw, const char *key, size_t n)
 {
 	const char *p = raw.p, *end = raw.p + raw.n;
 	size_t i = 0;
@@ -501,9 +502,9 @@ json_scan_find(struct span object, const char *path)
 
 	json_walk_open(&w, object);
 	while (json_walk_next(&w, &key, &val)) {
-		if (json_key_eq(key, path, n))
+		if (key_eq(key, path, n))
 			whole = val;
-		else if (dot && json_key_eq(key, path, (size_t)(dot - path)))
+		else if (dot && key_eq(key, path, (size_t)(dot - path)))
 			part = val;
 	}
 	if (whole.p || !part.p || *part.p != '{')

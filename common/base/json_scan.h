@@ -47,9 +47,6 @@ struct json_walk {
 void json_walk_open(struct json_walk *w, struct span object);
 int json_walk_next(struct json_walk *w, struct span *key, struct span *val);
 
-/* Is the raw key (escaped) equal to the plain one? */
-int json_key_eq(struct span raw, const char *key, size_t n);
-
 /* The value of a path as json_read() defines it; p is NULL where absent. */
 struct span json_scan_find(struct span object, const char *path);
 

@@ -219,8 +219,6 @@ int dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
 int dedup_add_text(struct dedup *d, const struct item *x, size_t i,
 		   struct span text, struct err *e);
 int dedup_find_spans(struct dedup *d, struct err *e);
-const struct text_span *dedup_spans_of(const struct dedup *d, uint32_t doc,
-				       size_t *n);
 void dedup_cut(const struct dedup *d, uint32_t doc, struct span text,
 	       struct buf *out);
 int dedup_name_source(struct dedup *d, uint32_t n, const struct doc *doc,

@@ -254,8 +254,8 @@ dedup_find_spans(struct dedup *d, struct err *e)
 	return 0;
 }
 
-const struct text_span *
-dedup_spans_of(const struct dedup *d, uint32_t doc, size_t *n)
+static const struct text_span *
+spans_of(const struct dedup *d, uint32_t doc, size_t *n)
 {
 	size_t lo = 0, hi = d->nspan, at;
 
@@ -281,7 +281,7 @@ dedup_cut(const struct dedup *d, uint32_t doc, struct span text,
 	const struct text_span *v;
 	size_t n, i;
 
-	v = dedup_spans_of(d, doc, &n);
+	v = spans_of(d, doc, &n);
 	range = xreallocarray(NULL, n + 1, sizeof(*range));
 	n = spans_merge(v, n, range);
 	for (i = 0; i < n; i++) {
@@ -349,7 +349,7 @@ dedup_put_spans(struct dedup *d, uint32_t doc, struct buf *b, struct err *e)
 	size_t n, i;
 	uint32_t len;
 
-	v = dedup_spans_of(d, doc, &n);
+	v = spans_of(d, doc, &n);
 	buf_puts(b, ",\"spans\":[");
 	for (i = 0; i < n; i++) {
 		uint64_t at = source_of(d, v[i].first)->name;

@@ -28,7 +28,7 @@
 enum { WORK = 1 << 20, CHUNK = 1 << 14, ASCII = 1, SPECIAL = 2 };
 enum { LENGTHS = 256 };		/* four to each doubling */
 
-const char *const shard_check_names[CHECK_N] = {
+static const char *const check_name[CHECK_N] = {
 	"tokenizer", "ids", "replaced", "mojibake", "bounds", "separators",
 	"repeat", "batch"
 };
@@ -672,8 +672,7 @@ check_report_put(const struct check_report *r, int json, struct buf *out)
 			continue;
 		if (n++ == 0 && !json)
 			buf_puts(out, "check\tcount\tof\twhat\tfirst\n");
-		(json ? put_json : put_row)(shard_check_names[i], &r->v[i],
-					    out);
+		(json ? put_json : put_row)(check_name[i], &r->v[i], out);
 	}
 	return n;
 }

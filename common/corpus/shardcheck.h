@@ -24,7 +24,6 @@ enum shard_check {
 	CHECK_BATCH,		/* one document fills a batch */
 	CHECK_N
 };
-extern const char *const shard_check_names[CHECK_N];
 
 struct check_opts {
 	const struct vocab *vocab;	/* NULL: only what ids show */

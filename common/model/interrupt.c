@@ -3,8 +3,8 @@
  */
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/err.h"
 #include "base/progress.h"
 #include "model/interrupt.h"
 #include "record/ckpt.h"
@@ -12,27 +12,11 @@
 static volatile sig_atomic_t pending, save;
 
 static void
-die_by(int sig)
-{
-	struct sigaction a;
-	sigset_t set;
-
-	memset(&a, 0, sizeof a);
-	a.sa_handler = SIG_DFL;
-	sigaction(sig, &a, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	raise(sig);
-	_exit(128 + sig);
-}
-
-static void
 on_end(int sig)
 {
 	if (pending) {
 		ckpt_cleanup();
-		die_by(sig);
+		err_end_by_signal(sig);
 	}
 	pending = sig;
 }
@@ -84,11 +68,4 @@ interrupt_save_wanted(void)
 
 	save = 0;
 	return was;
-}
-
-void
-interrupt_end(int sig)
-{
-	die_by(sig);
-	_exit(128 + sig);
 }

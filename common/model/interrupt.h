@@ -2,8 +2,8 @@
  * interrupt.h - signals of a training run
  *
  * INT, TERM and HUP ask the run to finish its step, save and end; the second
- * one ends the process at once (what an open checkpoint has put on disk is
- * removed first).  USR1 asks for a checkpoint now.
+ * one ends the process at once (what an open checkpoint and open outputs have
+ * put on disk is removed first).  USR1 asks for a checkpoint now.
  */
 #ifndef ASSAY_INTERRUPT_H
 #define ASSAY_INTERRUPT_H
@@ -17,8 +17,5 @@ int interrupt_pending(void);
 
 /* 1 once for each USR1 (several between two calls count once). */
 int interrupt_save_wanted(void);
-
-/* End this process by that signal, as if it had not been caught. */
-void interrupt_end(int sig) __attribute__((noreturn));
 
 #endif
