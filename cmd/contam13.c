@@ -14,7 +14,8 @@
 struct options {
 	struct contam_opts c;
 	const char *ngram;
-	int drop, list, cut, format;
+	int drop, list, cut, format, eot;
+	struct doc_opts docs;		/* the defaults */
 };
 
 /* --ngram, whose value is a number or "auto". */
@@ -79,6 +80,19 @@ check_table(const struct args *a, const struct contam_opts *c)
 				   c->table);
 }
 
+/* Options of lines, which shards have none of. */
+static void
+check_keys(const struct args *a, const struct options *o)
+{
+	const struct doc_opts *d = &o->c.filter.doc;
+
+	if (o->c.shards && (d->text_key != o->docs.text_key ||
+			    d->id_key != o->docs.id_key ||
+			    d->on_bad != o->docs.on_bad))
+		args_usage(a, "shards have no lines and no keys: no "
+			   "--text-key, --id-key and --on-bad");
+}
+
 static void
 check(const struct args *a, const struct options *o)
 {
@@ -94,6 +108,9 @@ check(const struct args *a, const struct options *o)
 		args_usage(a, "--split goes with --tokenizer");
 	if (o->format && !c->tokens)
 		args_usage(a, "--shard-format needs --tokens");
+	if (o->eot && !c->shards)
+		args_usage(a, "--eot is for shards");
+	check_keys(a, o);
 	if (c->shards && (o->drop || o->cut))
 		args_usage(a, "shards are searched, not rewritten: no --drop "
 			   "and no --cut (clean the documents and pack them)");
@@ -103,9 +120,9 @@ check(const struct args *a, const struct options *o)
 int
 main(int argc, char **argv)
 {
-	struct options o = {.ngram = "13", .c.window = -1};
+	struct options o = {.ngram = "13", .c.window = -1, .c.eot = -1};
 	struct contam_opts *c = &o.c;
-	struct arg table[15 + FILTER_ARGS] = {
+	struct arg table[16 + FILTER_ARGS] = {
 		{"against", 0, ARG_STRS, &c->against, "FILE|DIR",
 		 "a benchmark, or a folder of them; repeatable", 0, 0, NULL,
 		 NULL},
@@ -126,6 +143,9 @@ main(int argc, char **argv)
 		{"shard-format", 0, ARG_ENUM, &c->shard_format, "NAME",
 		 "the input is shards of this format", 0, 0,
 		 shard_read_names, &o.format},
+		{"eot", 0, ARG_INT, &c->eot, "ID",
+		 "id between documents where the shards name none; -1: EOS of "
+		 "the tokenizer", -1, 4294967295.0, NULL, &o.eot},
 		{"drop", 0, ARG_FLAG, &o.drop, NULL,
 		 "leave documents with a hit out (the default)", 0, 0, NULL,
 		 NULL},
@@ -144,11 +164,12 @@ main(int argc, char **argv)
 		 "write clean, dirty and short examples", 0, 0, NULL, NULL},
 	};
 	struct args a = {"contam13", "--against FILE|DIR [options] [FILE...]",
-			 "find benchmark examples in training data", table, 15};
+			 "find benchmark examples in training data", table, 16};
 	struct err e = {0};
 	int first, status;
 
 	filter_opts_init(&c->filter);
+	o.docs = c->filter.doc;
 	a.n += filter_opts_args(&c->filter, table + a.n);
 	first = args_parse(&a, argc, argv);
 	c->shards = c->tokens && (o.format || (first < argc &&

@@ -158,7 +158,11 @@ run_shards(struct contam *c, const char *const *files, size_t n,
 	hint.vocab = c->vocab->n;
 	hint.limit = 1;
 	hint.bos = c->vocab->bos;
-	hint.eos = c->vocab->eos;
+	hint.eos = c->o->eot >= 0 ? c->o->eot : c->vocab->eos;
+	if (c->o->eot >= (int64_t)c->vocab->n)
+		return err_set(e, "--eot: id %lld, but the tokenizer has ids "
+			       "0 to %zu", (long long)c->o->eot,
+			       (size_t)c->vocab->n - 1);
 	s = shards_open_hint(files, n, &hint, e);
 	if (!s)
 		return -1;

@@ -28,6 +28,8 @@ struct contam_opts {
 	const char *tokenizer, *split;
 	int shards;		/* the input is shards, ... */
 	int shard_format;	/* ... enum shard_format */
+	int64_t eot;		/* ... id between documents where they name
+				   none; -1: the tokenizer's EOS */
 	enum ngram_action action;
 	int64_t window;		/* of NGRAM_CUT, in characters */
 	const char *table, *scores, *subsets;	/* files, folder, or NULL */

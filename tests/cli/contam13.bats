@@ -668,6 +668,30 @@ plant() {
 	grep -q '^name .*clean' "$T/err"
 }
 
+@test "--tokens: what ends a document that nobody names, and no keys" {
+	zstd -dcq tests/data/tok/qwen3_tokenizer.json.zst > "$T/qwen.json"
+	doc a "$TWENTY" > "$T/b.jsonl"
+	{ doc a "$TWENTY"; doc b "$TWENTY. No."; doc c no; } > "$T/docs"
+	"$BIN/pack" -q --tokenizer "$T/qwen.json" --no-bos --eos-token \
+		'<|endoftext|>' --shard-format nanogpt -o "$T/s" "$T/docs"
+	mkdir "$T/bare"
+	cp "$T/s/00000.bin" "$T/bare"
+	cmd=(contam13 --against "$T/b.jsonl" --tokens --tokenizer "$T/qwen.json"
+		--shard-format nanogpt --stats "$T/stats" -o "$T/table")
+	"${cmd[@]}" "$T/bare"
+	grep -q '"docs_in":0,.*"docs_hit":1,' "$T/stats"
+	"${cmd[@]}" --eot 151643 "$T/bare"
+	grep -q '"docs_in":3,.*"docs_hit":2,' "$T/stats"
+	"${cmd[@]}" --eot 151643 --max-df 1 "$T/bare"
+	grep -q '"docs_hit":0,.*"docs":2}' "$T/stats"
+	run -2 "${cmd[@]}" --eot 999999 "$T/bare"
+	run -2 contam13 --against "$T/b.jsonl" --eot 3 "$T/docs"
+	for o in '--text-key text' '--id-key id' '--on-bad skip'; do
+		run -2 "${cmd[@]}" $o "$T/bare"
+		[[ "$output" == *"shards have no lines and no keys"* ]]
+	done
+}
+
 @test "--tokens: shards of another tokenizer are refused" {
 	doc a "$TWENTY" > "$T/docs"
 	for n in 300 400; do
