@@ -96,7 +96,7 @@ check(const struct options *o, struct lookout *w, struct err *e)
 	c.threads = args_common.threads;
 	if (check_run(w->look.shards, &c, &r, e) < 0)
 		return -1;
-	hits = check_report_put(&r, o->json, &w->buf);
+	hits = check_report_put(&r, o->json, w->look.wide, &w->buf);
 	if (args_common.verbose)
 		fprintf(stderr, "decode-batch: %llu tokens, %llu documents, "
 			"%llu windows: %d of %d checks found something\n",

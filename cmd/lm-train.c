@@ -113,12 +113,19 @@ clear_prompts(struct prompts *p)
 	free(p->v);
 }
 
-/* For a person at a terminal, or with -v: what is about to run. */
+/* A person at a terminal, or -v. */
+static int
+somebody_reads(void)
+{
+	return !args_common.quiet &&
+		(args_common.verbose || isatty(STDERR_FILENO));
+}
+
+/* What is about to run. */
 static void
 announce(const struct job *j)
 {
-	if (args_common.quiet ||
-	    (!args_common.verbose && !isatty(STDERR_FILENO)))
+	if (!somebody_reads())
 		return;
 	fprintf(stderr, "%s: %lld parameters, %s, kernels %s (%s), %d threads,"
 		" peak %.3f TFLOP/s, about %lld MB\n", j->run,
@@ -131,6 +138,18 @@ announce(const struct job *j)
 		(unsigned long long)j->at.step, (long long)j->o.steps,
 		(unsigned long long)j->id.windows, (long long)j->o.seq_len,
 		(long long)j->o.batch_size, (long long)j->o.micro_batch);
+}
+
+/* What it came to, of a run that is saved. */
+static void
+conclude(const struct job *j)
+{
+	if (!somebody_reads() || !j->tokens)
+		return;
+	fprintf(stderr, "%s: step %llu of %lld saved in %s/latest, last loss"
+		" %.4f, %.0f tokens a second\n", j->run,
+		(unsigned long long)j->at.step, (long long)j->o.steps, j->run,
+		j->last_loss, (double)j->tokens / j->seconds);
 }
 
 static int
@@ -149,6 +168,8 @@ run(const struct options *cmd, struct kernels *k)
 	announce(&j);
 	interrupt_install();
 	rc = job_run(&j, &e);
+	if (rc >= 0)
+		conclude(&j);
 	if (job_close(&j, &e) < 0 || rc < 0)
 		die_err(&e);
 	clear_prompts(&p);

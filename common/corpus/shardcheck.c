@@ -14,6 +14,7 @@
 #include "corpus/shardcheck.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define XXH_INLINE_ALL
@@ -644,16 +645,22 @@ put_json(const char *name, const struct check_found *f, struct buf *b)
 	buf_puts(b, "}\n");
 }
 
+/* what: 0, or columns that it takes: then the others have theirs too. */
 static void
-put_row(const char *name, const struct check_found *f, struct buf *b)
+put_row(const char *name, const struct check_found *f, size_t what,
+	struct buf *b)
 {
+	char of[64];
 	size_t i;
 
-	buf_printf(b, "%s\t%llu\t%llu %s\t", name,
-		   (unsigned long long)f->count, (unsigned long long)f->of,
-		   f->unit);
+	snprintf(of, sizeof of, "%llu %s", (unsigned long long)f->of, f->unit);
+	buf_printf(b, what ? "%-10s  %10llu  %-20s  " : "%s\t%llu\t%s\t",
+		   name, (unsigned long long)f->count, of);
 	buf_put(b, f->what.p, f->what.n);
-	buf_putc(b, '\t');
+	for (i = f->what.n; i < what + 2 && what; i++)
+		buf_putc(b, ' ');
+	if (!what)
+		buf_putc(b, '\t');
 	for (i = 0; i < f->where.n; i++)	/* one line, whatever it is */
 		buf_putc(b, (unsigned char)f->where.p[i] < 0x20 ? '?' :
 			 f->where.p[i]);
@@ -662,17 +669,35 @@ put_row(const char *name, const struct check_found *f, struct buf *b)
 	buf_putc(b, '\n');
 }
 
-int
-check_report_put(const struct check_report *r, int json, struct buf *out)
+static void
+put_head(size_t what, struct buf *b)
 {
+	if (what)
+		buf_printf(b, "%-10s  %10s  %-20s  %-*s  first\n", "check",
+			   "count", "of", (int)what, "what");
+	else
+		buf_puts(b, "check\tcount\tof\twhat\tfirst\n");
+}
+
+int
+check_report_put(const struct check_report *r, int json, int wide,
+		 struct buf *out)
+{
+	size_t what = wide ? strlen("what") : 0;
 	int i, n = 0;
 
+	for (i = 0; i < CHECK_N && wide; i++)
+		if (r->v[i].count && r->v[i].what.n > what)
+			what = r->v[i].what.n;
 	for (i = 0; i < CHECK_N; i++) {
 		if (r->v[i].count == 0)
 			continue;
 		if (n++ == 0 && !json)
-			buf_puts(out, "check\tcount\tof\twhat\tfirst\n");
-		(json ? put_json : put_row)(check_name[i], &r->v[i], out);
+			put_head(what, out);
+		if (json)
+			put_json(check_name[i], &r->v[i], out);
+		else
+			put_row(check_name[i], &r->v[i], what, out);
 	}
 	return n;
 }

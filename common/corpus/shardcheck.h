@@ -55,10 +55,11 @@ struct check_report {
 int check_run(const struct shards *s, const struct check_opts *o,
 	      struct check_report *r, struct err *e);
 /*
- * Append what was found: a table with a heading, or JSON Lines; nothing when
- * nothing was.  Returns the number of findings.
+ * Append what was found: a table with a heading, in columns when wide, else
+ * with tabs; or JSON Lines; nothing when nothing was.  Returns the number of findings.
  */
-int check_report_put(const struct check_report *r, int json, struct buf *out);
+int check_report_put(const struct check_report *r, int json, int wide,
+		     struct buf *out);
 void check_report_clear(struct check_report *r);
 
 #endif

@@ -108,6 +108,7 @@ log_step(struct job *j, const struct step *s, struct err *e)
 		.mfu = -1, .z_loss = s->zloss};
 
 	j->seconds += l.step_s;
+	j->last_loss = s->loss;
 	l.tokens_per_s = (double)j->tokens / j->seconds;
 	if (j->peak > 0)
 		l.mfu = l.tokens_per_s *

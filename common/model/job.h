@@ -54,7 +54,7 @@ struct job {
 	int64_t saved;		/* step of the newest checkpoint, or -1 */
 	/* since this start */
 	uint64_t first_step, tokens;
-	double seconds;
+	double seconds, last_loss;
 	int refused;		/* updates in a row */
 	/* device: a whole step, (B, T) */
 	int32_t *tok_d, *target_d, *start_d;

@@ -203,13 +203,29 @@ write_config(const struct job *j, struct err *e)
 	return rc;
 }
 
+/* A run that could not be saved is not begun. */
+static int
+check_room(const struct job *j, struct err *e)
+{
+	struct state_src src = {.m = j->m, .tok = &j->tok};
+
+	return j->at.step < (uint64_t)j->o.steps ?
+		state_room(j->run, &src, e) : 0;
+}
+
 static int
 make_run(struct job *j, struct err *e)
 {
+	int made = mkdir(j->run, 0777) == 0;
 	int64_t n;
 
-	if (mkdir(j->run, 0777) < 0 && errno != EEXIST)
+	if (!made && errno != EEXIST)
 		return err_sys(e, errno, "%s: cannot make", j->run);
+	if (check_room(j, e) < 0) {
+		if (made)
+			rmdir(j->run);
+		return -1;
+	}
 	if (lock_run(j, e) < 0)
 		return -1;
 	n = ckpt_count(j->run, e);
@@ -318,7 +334,7 @@ job_open(struct job *j, const struct options *cmd, struct kernels *k,
 		return -1;
 	j->peak = j->o.peak_tflops > 0 ? j->o.peak_tflops * 1e12 :
 		k->peak ? k->peak(k, (enum kdtype)j->o.dtype) : 0;
-	if (!cmd->resume && make_run(j, e) < 0)
+	if ((cmd->resume ? check_room(j, e) : make_run(j, e)) < 0)
 		return -1;
 	set_loaders(j);
 	add_history(j);

@@ -159,6 +159,12 @@ put_small(struct ckpt_writer *w, const struct state_src *s, struct err *e)
 }
 
 int
+state_room(const char *run, const struct state_src *s, struct err *e)
+{
+	return ckpt_room(run, state_bytes(s), e);
+}
+
+int
 state_save(const char *run, const struct state_src *s, struct err *e)
 {
 	struct ckpt_writer *w;

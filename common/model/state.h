@@ -44,6 +44,9 @@ struct state_src {
 	struct span history;	/* members of a JSON array: one a start */
 };
 
+/* -1 where a checkpoint has no room in run now; of s m and tok are read. */
+int state_room(const char *run, const struct state_src *s, struct err *e);
+
 /* Write run/step-N as ckpt.h describes. */
 int state_save(const char *run, const struct state_src *s, struct err *e);
 

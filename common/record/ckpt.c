@@ -101,8 +101,8 @@ fsync_dir(const char *path, struct err *e)
 	return rc;
 }
 
-static int
-check_space(const char *run, uint64_t bytes, struct err *e)
+int
+ckpt_room(const char *run, uint64_t bytes, struct err *e)
 {
 	struct statvfs v;
 	uint64_t free_bytes;
@@ -122,7 +122,7 @@ ckpt_begin(const char *run, uint64_t step, uint64_t bytes, struct err *e)
 	static int registered;
 	struct ckpt_writer *w;
 
-	if (check_space(run, bytes, e) < 0)
+	if (ckpt_room(run, bytes, e) < 0)
 		return NULL;
 	if (!registered++)
 		err_at_exit(ckpt_cleanup);

@@ -22,6 +22,9 @@
 
 struct ckpt_writer;
 
+/* -1 where the file system of the folder run has less than bytes free. */
+int ckpt_room(const char *run, uint64_t bytes, struct err *e);
+
 /*
  * Start the checkpoint of `step` in the folder run (which exists).  bytes is
  * what will be written; when the file system has less free, that is the

@@ -480,3 +480,16 @@ packed() {
 	head -c 10000 train/00000.tok > cut
 	run -1 python3 reader.py < cut
 }
+
+@test "a terminal gets columns, a pipe tabs" {
+	command -v script > /dev/null || skip "script is not there"
+	tok-train -q --vocab-size 300 -o other.json docs.jsonl
+	run decode-batch --tokenizer other.json --check train/
+	[ "$status" -eq 1 ]
+	[[ ${lines[0]} == check$'\t'count$'\t'of$'\t'what$'\t'first ]]
+	run script -qec 'decode-batch --tokenizer other.json --check train/' \
+		/dev/null < /dev/null
+	[ "$status" -eq 1 ]
+	[[ ${lines[0]} == 'check            count  of '*' first'* ]]
+	[[ $output != *$'\t'* ]]
+}

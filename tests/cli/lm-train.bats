@@ -5,7 +5,7 @@ load lm-train
 
 # --- the folder and the log -------------------------------------------------
 
-@test "a run folder has what COMMANDS names" {
+@test "a run folder has what the manual names" {
 	cd "$W/base"
 	[ "$(ls | tr '\n' ' ')" = \
 		"config.json latest step-00000004 step-00000008 train.jsonl " ]
@@ -319,4 +319,30 @@ load lm-train
 		--vocab-size 70000 --seq-len 16 --batch-size 1 \
 		--steps 1 --peak-tflops 1 -o "$T/r"
 	[[ $stderr == *"$T/d/00000.bin: ids of 2 bytes cannot hold a vocabulary of 70000"* ]]
+}
+
+@test "no room for a checkpoint is said before the first step" {
+	[[ $BIN != */san-* ]] || skip "a sanitizer must be loaded first"
+	cat > "$T/full.c" <<-'END'
+	#include <string.h>
+	#include <sys/statvfs.h>
+	int statvfs(const char *p, struct statvfs *v)
+	{ (void)p; memset(v, 0, sizeof *v); return 0; }
+	END
+	gcc -shared -fPIC -o "$T/full.so" "$T/full.c"
+	refused env LD_PRELOAD="$T/full.so" "${TRAIN[@]}" --steps 2 -o "$T/run"
+	[[ $stderr == *"a checkpoint needs "*", 0 are free" ]]
+	[ ! -e "$T/run" ]
+	train --steps 4 --stop-after 2 -o "$T/run"
+	cp "$T/run/train.jsonl" "$T/log"
+	refused env LD_PRELOAD="$T/full.so" "${RESUME[@]}" "$T/run"
+	cmp "$T/log" "$T/run/train.jsonl"
+}
+
+@test "-v says what is run and what it came to" {
+	run --separate-stderr train -v --steps 3 -o "$T/run"
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"step 0 of 3"*"step 3 of 3 saved in $T/run/latest, last loss "* ]]
+	run --separate-stderr train --steps 3 -o "$T/again"
+	[ -z "$stderr" ]
 }
