@@ -106,8 +106,9 @@ check_options(int operands)
 static int
 write_all(const struct rare_scan *s, struct output **out, struct err *e)
 {
-	enum rare_form form = opt.prompts ? RARE_QUESTIONS : opt.json ? RARE_JSON :
-			 !opt.output && isatty(1) ? RARE_TABLE : RARE_TSV;
+	enum rare_form form = opt.prompts ? RARE_QUESTIONS :
+		opt.json ? RARE_JSON :
+		!opt.output && isatty(1) ? RARE_TABLE : RARE_TSV;
 	struct output *all[3];
 	size_t n = 0, i;
 

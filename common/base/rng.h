@@ -12,7 +12,7 @@
 
 /* Streams: who asks.  Two streams never give related numbers. */
 enum rng_stream {
-	RNG_INIT = 1,		/* model initialization; tensor number in the high bits */
+	RNG_INIT = 1,		/* of a model; tensor number in the high bits */
 	RNG_ORDER,		/* window order */
 	RNG_SAMPLE,		/* sampling from a model */
 	RNG_SHUFFLE,		/* pack --shuffle */

@@ -46,10 +46,14 @@ struct pool {
 	_Atomic size_t area_n;	/* taken; more than area_cap: it is full */
 };
 
+/* bytes: of places and ids together. */
 struct pool *pool_new(size_t bytes);
-void pool_free(struct pool *p);
+void pool_free(struct pool *p);		/* NULL is fine */
 
-/* What was merged, into the line x of its key, if there is room. */
+/*
+ * What was merged, ids of a piece, into the line x of its key, if there is
+ * room.  Any thread, any time.
+ */
 void pool_add(struct pool *p, struct place *x, struct key key,
 	      const uint32_t *id, size_t n);
 

@@ -6,10 +6,10 @@
  *
  * Characters are code points.  A line is a run of characters without line
  * end, which is LF or CR LF; an empty one is none.  A paragraph is a run of
- * lines with one line end between neighbours.  A duplicate is one whose bytes stand before in the
- * same text: the second copy and all later ones.  dup_lines and dup_paragraphs
- * are duplicates by all there are, the two of characters their characters by
- * all of the text.
+ * lines with one line end between neighbours.  A duplicate is one whose bytes
+ * stand before in the same text: the second copy and all later ones.
+ * dup_lines and dup_paragraphs are duplicates by all there are, the two of
+ * characters their characters by all of the text.
  *
  * Words are those of words.h.  An n-gram takes the text from the beginning of
  * its first word to the end of its last.  top_Ngram: the n-gram that stands

@@ -9,8 +9,8 @@
 /*
  * Of the mean-centred rows, unit length, into c[C]; mean[C] is the mean row.
  * Numbers must be finite.  Power iteration from a fixed start in the Krylov
- * space (Lanczos), the covariance never formed: one pass over the matrix a
- * step.  Ends when the sine of the angle to the true one, as the residual
+ * space (Lanczos), one pass over the matrix a step; the covariance is formed
+ * (gram.h) only where these would be many.  Ends when the sine of the angle to the true one, as the residual
  * over the gap to the second eigenvalue bounds it (Davis and Kahan), is below
  * 1e-8: then 1.  0: not reached, the first two are as good as equal.
  */

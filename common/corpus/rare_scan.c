@@ -169,7 +169,8 @@ rare_scan_clear(struct rare_scan *s)
 /* ---- writing ---- */
 
 static void
-put_id(const struct rare_scan *s, enum rare_form form, uint32_t id, struct buf *b)
+put_id(const struct rare_scan *s, enum rare_form form, uint32_t id,
+       struct buf *b)
 {
 	if (form == RARE_JSON)
 		rare_json(&s->r, id, b);

@@ -63,9 +63,9 @@ void bench_table_text(const struct benches *b, int scores, struct buf *out);
 
 /*
  * DIR/NAME.clean.jsonl, .dirty. and .short. for each benchmark (.txt for
- * text), all or none; DIR, and folders in NAME, are made when missing.  The lines are those of the
- * file; elements of an array become a line each.  The examples must have been
- * kept.  Refused where two benchmarks have one name.
+ * text), all or none; DIR, and folders in NAME, are made when missing.  The
+ * lines are those of the file; elements of an array become a line each.  The
+ * examples must have been kept.  Refused where two benchmarks have one name.
  */
 int bench_subsets(const struct benches *b, const char *dir, struct err *e);
 

@@ -44,11 +44,11 @@ size_t doc_opts_args(struct doc_opts *o, struct arg *table);
 enum { DOC_PADDING = INPUT_PADDING };
 
 struct doc {
-	struct span line;	/* as it stands, with its LF (added when missing) */
+	struct span line;	/* as it stands, LF added when missing */
 	struct span text;	/* unescaped; NUL possible */
 	struct span id;		/* p NULL: none; then FILE:LINE is its name */
 	struct span source;	/* p NULL: absent or no string */
-	struct span extra;	/* raw or unescaped value of extra_key, p NULL: absent */
+	struct span extra;	/* of extra_key, raw or unescaped; p NULL: absent */
 	const char *file;
 	uint64_t lineno;
 	uint64_t digest;	/* doc_digest(text) */

@@ -3,7 +3,8 @@
  *
  * JSON Lines of {"prompt"}, {"context","continuation"} or
  * {"context","choices","answer"}, with an optional id; a continuation with
- * an optional "ahead", from 1 to PROMPT_AHEAD.  Blank lines are passed over.  A line that is none of these is an error "FILE:LINE: what".
+ * an optional "ahead", from 1 to PROMPT_AHEAD.  Blank lines are passed over.
+ * A line that is none of these is an error "FILE:LINE: what".
  */
 #ifndef ASSAY_PROMPT_H
 #define ASSAY_PROMPT_H

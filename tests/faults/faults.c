@@ -5,11 +5,11 @@
  * unlink mkdir symlink truncate), FAULT_N the call, counted from 1.  When it
  * fails, the empty file FAULT_MARK is made, so that the runner knows that the
  * fault was met.  With FAULT_KILL set the process is killed there instead,
- * with the call not made: a cut of the power, as far as one process can tell.  Only calls that
- * the program and the libraries it leans on make are counted: not those of
- * the loader before main(), not output to stderr (the message must come
- * out), and no memory of libraries that end the process by themselves when
- * there is none (C++ runtime, OpenMP, oneDNN).
+ * with the call not made: a cut of the power, as far as one process can tell.
+ * Only calls that the program and the libraries it leans on make are counted:
+ * not those of the loader before main(), not output to stderr (the message
+ * must come out), and no memory of libraries that end the process by
+ * themselves when there is none (C++ runtime, OpenMP, oneDNN).
  */
 #include <dlfcn.h>
 #include <errno.h>
