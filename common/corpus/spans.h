@@ -50,8 +50,7 @@ void spans_free(struct spans *s);	/* NULL is fine */
 
 /*
  * For texts of another code: a byte of 0x80..0xbf continues a character, which
- * has this many bytes at most (4 without it, 16 at most).  Before the first
- * spans_add().
+ * has this many bytes at most (4 without it).  Before spans_find().
  */
 void spans_longest_char(struct spans *s, size_t bytes);
 

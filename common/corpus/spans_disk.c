@@ -128,8 +128,8 @@ follow_copies(struct search *s, const struct record *v, size_t n,
 	size_t i;
 
 	for (i = 0; i < n && !s->lied; i++) {
-		uint64_t x = v[i].key / LENGTHS;
-		size_t len = s->s->least + v[i].key % LENGTHS;
+		uint64_t x = v[i].key / s->s->char_max;
+		size_t len = s->s->least + v[i].key % s->s->char_max;
 
 		if (x >= d->end) {
 			while (x >= s->s->start[*k + 1])
@@ -152,7 +152,7 @@ follow_all(struct search *s, size_t buckets)
 	unsigned bits = 1;
 	int r = 0;
 
-	while (s->s->n * LENGTHS >> bits)
+	while (s->s->n * s->s->char_max >> bits)
 		bits++;
 	for (i = 0; i < buckets && !r && !s->lied; i++) {
 		n = scatter_count(s->copies, i);

@@ -10,7 +10,6 @@
 
 #define MIX UINT64_C(0xd6e8feb86659fd93)
 
-enum { LENGTHS = 16 };		/* of windows from one place */
 
 /* The hash of a window, mod 2^61 - 1, that rolls. */
 struct roll {

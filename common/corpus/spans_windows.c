@@ -106,7 +106,7 @@ put_window(struct thread *t, uint64_t x, size_t more, uint64_t h)
 		h &= UINT64_C(0xf) << 60 | 0xf;
 	return scatter_put(s->windows, t->k,
 			   (size_t)((h >> 32) * s->buckets >> 32),
-			   (struct record){h, x * LENGTHS + more}, &t->e);
+			   (struct record){h, x * s->s->char_max + more}, &t->e);
 }
 
 /*
@@ -269,10 +269,11 @@ put_copies(struct thread *t, struct firsts *f, const struct record *v,
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		uint64_t x = v[i].value / LENGTHS, q;
+		uint64_t x = v[i].value / s->s->char_max, q;
 
-		q = f->v[*slot_of(f, v[i].key) - 1].value / LENGTHS;
-		if (q + s->s->least + v[i].value % LENGTHS > x)
+		q = f->v[*slot_of(f, v[i].key) - 1].value /
+			s->s->char_max;
+		if (q + s->s->least + v[i].value % s->s->char_max > x)
 			continue;
 		if (scatter_put(s->copies, t->k, (size_t)(x / s->range),
 				(struct record){v[i].value, q}, &t->e))

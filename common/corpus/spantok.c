@@ -4,8 +4,9 @@
  * Each token is written as a character of four bytes, so that spans.c finds
  * windows of tokens as it finds windows of bytes: a first byte that is none of
  * 0x80..0xbf, and three that are.  A token that begins inside a character of
- * its text has four of the latter, so that it is no bound; three of these at
- * most follow each other, which makes 16 bytes the longest "character".
+ * its text has four of the latter, so that it is no bound.  Any number of these
+ * may follow each other, where a token holds the end of one character and the
+ * begin of the next: the longest run is measured.
  *
  * Different pieces are numbered as they come, by a table that compares their
  * bytes: equal numbers are equal pieces.
@@ -21,7 +22,7 @@
 #include "base/mem.h"
 #include "base/spool.h"
 
-enum { CODE = 4, LONGEST_CHAR = 4 * CODE };
+enum { CODE = 4 };
 
 #define MAX_TOKENS (((size_t)1 << 30) - 1024)	/* of a document */
 #define MAX_ID (UINT32_C(192) << 18)	/* of tokens at bounds */
@@ -38,6 +39,7 @@ struct spantok {
 	uint64_t n;
 	uint64_t *first;		/* token of each document */
 	size_t ndocs, docs_cap;
+	size_t run;		/* tokens from a bound to the next, at most */
 	struct buf code;
 	struct buf bytes;	/* of the pieces */
 	struct piece *piece;
@@ -54,7 +56,6 @@ spantok_new(size_t least, size_t mem, int threads)
 
 	t->end = spool_new(mem / 16);
 	t->spans = spans_new(CODE * least, mem - mem / 16, threads);
-	spans_longest_char(t->spans, LONGEST_CHAR);
 	t->mask = 4095;
 	t->slot = xcalloc(t->mask + 1, sizeof(*t->slot));
 	return t;
@@ -150,7 +151,7 @@ spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 	    const uint32_t *id, size_t n, struct err *e)
 {
 	uint32_t at = 0, x;
-	size_t i;
+	size_t i, run = 0;
 	int mid;
 
 	if (n > MAX_TOKENS)
@@ -172,6 +173,8 @@ spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 				       "tokens: deduplicate in parts",
 				       mid ? MAX_MID : MAX_ID);
 		put_code(t->code.p + CODE * i, x, mid);
+		run = mid ? run + 1 : 1;
+		t->run = run > t->run ? run : t->run;
 		at = end[i];
 	}
 	t->code.n = CODE * n;
@@ -220,6 +223,7 @@ spantok_find(struct spantok *t, size_t *n, struct err *e)
 	const struct text_span *v;
 
 	free_pieces(t);
+	spans_longest_char(t->spans, CODE * (t->run ? t->run : 1));
 	v = spans_find(t->spans, n, e);
 	return to_bytes(t, v, *n, e);
 }

@@ -711,6 +711,25 @@ copies() {	# copies DOCS
 	[ "$(stat_of spans_on_disk "$T/s")" = true ]
 }
 
+@test "spans: tokens that go from one character into the next" {
+	local i
+	{
+		for i in $(seq 0 255); do
+			# shellcheck disable=SC2059 # the format is the byte
+			echo "$(printf "\\x$(printf %x "$i")" | base64) $i"
+		done
+		echo "$(printf '\xa5\xe6' | base64) 256"
+	} > "$T/t.tiktoken"
+	# nine tokens, no bound but at the ends
+	printf '%s\n' 日日日日 日日日日a > "$T/t"
+	docs < "$T/t" > "$T/in"
+	for i in 1Mi 1Gi; do
+		[ "$(dedup --spans --span-tokens 2 --min-left 0 --mem $i \
+			--tokenizer "$T/t.tiktoken" --split none "$T/in" |
+			left)" = '日日日日|a|' ]
+	done
+}
+
 @test "spans: tokens, usage" {
 	line 1 text > "$T/in"
 	run -2 dedup --spans --span-bytes 9 --span-tokens 9 "$T/in"
