@@ -147,9 +147,9 @@ conclude(const struct job *j)
 	if (!somebody_reads() || !j->tokens)
 		return;
 	fprintf(stderr, "%s: step %llu of %lld saved in %s/latest, last loss"
-		" %.4f, %.0f tokens a second\n", j->run,
+		" %.4f\n", j->run,
 		(unsigned long long)j->at.step, (long long)j->o.steps, j->run,
-		j->last_loss, (double)j->tokens / j->seconds);
+		j->last_loss);
 }
 
 static int
