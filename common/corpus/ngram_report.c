@@ -121,6 +121,7 @@ ngram_report_summary(const struct ngram_report *r, int table, int verbose)
 	show_ignored(r->nb);
 	if (table)
 		bench_table_text(&r->nb->b, r->scores, &b);
-	fwrite(b.p, 1, b.n, stderr);
+	if (b.n)
+		fwrite(b.p, 1, b.n, stderr);
 	buf_clear(&b);
 }
