@@ -182,6 +182,11 @@ struct repeat dedup_repeat(struct dedup *d, struct worker *w, struct span text,
 /* dedup_look.c */
 int dedup_members(struct dedup *d, struct err *e);	/* from the keys */
 int dedup_look(struct dedup *d, struct err *e);		/* the pass */
+/* Puts {"id_key": the id, "at_key": FILE:LINE} of a document aside, as the
+ * report names it; without an id the place alone, under id_key.  *place is
+ * where in the names spool. */
+int dedup_put_name(struct dedup *d, const struct doc *doc, const char *id_key,
+		   const char *at_key, uint64_t *place, struct err *e);
 uint32_t dedup_member(const struct dedup *d, uint32_t doc);	/* or NOT */
 
 /* dedup_pairs.c */

@@ -347,10 +347,9 @@ look_near(struct look *l, uint32_t i, const struct item *x, size_t at,
 			    ((size_t)m->nset + m->nwords) * sizeof(*set), e);
 }
 
-/* As the report names it: "duplicate_of":... */
-static int
-put_name(struct dedup *d, struct member *m, const struct doc *doc,
-	 struct err *e)
+int
+dedup_put_name(struct dedup *d, const struct doc *doc, const char *id_key,
+	       const char *at_key, uint64_t *place, struct err *e)
 {
 	struct buf *b = &d->line;
 	struct buf at = {0};
@@ -359,14 +358,14 @@ put_name(struct dedup *d, struct member *m, const struct doc *doc,
 
 	buf_printf(&at, "%s:%llu", doc->file, (unsigned long long)doc->lineno);
 	buf_reset(b);
-	buf_puts(b, "\"duplicate_of\":");
+	buf_printf(b, "\"%s\":", id_key);
 	json_put_str(b, doc->id.p ? doc->id : buf_span(&at));
 	if (doc->id.p) {
-		buf_puts(b, ",\"duplicate_at\":");
+		buf_printf(b, ",\"%s\":", at_key);
 		json_put_str(b, buf_span(&at));
 	}
 	buf_clear(&at);
-	m->name = spool_size(d->names);
+	*place = spool_size(d->names);
 	n = (uint32_t)b->n;
 	r = spool_append(d->names, &n, sizeof(n), e);
 	return r ? r : spool_append(d->names, b->p, b->n, e);
@@ -402,7 +401,8 @@ look_write(void *ctx, void *batch, struct err *e)
 					     x->text_end[i] - from};
 		}
 		if ((filter_reports(d->filter) &&
-		     put_name(d, &d->m[at], doc, e)) ||
+		     dedup_put_name(d, doc, "duplicate_of", "duplicate_at",
+				    &d->m[at].name, e)) ||
 		    (d->o->exact &&
 		     look_exact(l, at, text, x->exact[i], e)))
 			return -1;

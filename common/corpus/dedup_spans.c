@@ -307,23 +307,8 @@ int
 dedup_name_source(struct dedup *d, uint32_t n, const struct doc *doc,
 		  struct err *e)
 {
-	struct buf *b = &d->line, at = {0};
-	uint32_t len;
-	int r;
-
-	buf_printf(&at, "%s:%llu", doc->file, (unsigned long long)doc->lineno);
-	buf_reset(b);
-	buf_puts(b, "\"first_id\":");
-	json_put_str(b, doc->id.p ? doc->id : buf_span(&at));
-	if (doc->id.p) {
-		buf_puts(b, ",\"first_at\":");
-		json_put_str(b, buf_span(&at));
-	}
-	buf_clear(&at);
-	source_of(d, n)->name = spool_size(d->names);
-	len = (uint32_t)b->n;
-	r = spool_append(d->names, &len, sizeof(len), e);
-	return r ? r : spool_append(d->names, b->p, b->n, e);
+	return dedup_put_name(d, doc, "first_id", "first_at",
+			      &source_of(d, n)->name, e);
 }
 
 /* What is cut: the union of the spans. */
