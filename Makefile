@@ -61,7 +61,7 @@ all: $(PROGS)	## all: build every program into bin/
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$*) -MMD -MP -c -o $@ $<
 
 $(B)/%.o: %.cc
 	@mkdir -p $(@D)
@@ -79,15 +79,15 @@ $(LIBK): $(KERNEL_OBJ)
 	$(Q)rm -f $@; ar rcs $@ $^
 
 # Random numbers are the same on every processor: no fused multiply-add.
-FLAGS_rng := -ffp-contract=off
+FLAGS_common/base/rng := -ffp-contract=off
 # So are the sums over a matrix.
-FLAGS_rows := -ffp-contract=off
+FLAGS_common/rare/matrix := -ffp-contract=off
 
 # The vector loops, one file an instruction set; cpu_open() picks one.
-FLAGS_vec_avx2 := -mavx2 -mfma -mf16c -mbmi -mbmi2
-FLAGS_vec_avx512 := -mavx2 -mfma -mbmi -mbmi2 \
+FLAGS_kernels/cpu/vec_avx2 := -mavx2 -mfma -mf16c -mbmi -mbmi2
+FLAGS_kernels/cpu/vec_avx512 := -mavx2 -mfma -mbmi -mbmi2 \
 	-mavx512f -mavx512bw -mavx512dq -mavx512vl
-FLAGS_vec_avx512bf16 := $(FLAGS_vec_avx512) -mavx512bf16
+FLAGS_kernels/cpu/vec_avx512bf16 := $(FLAGS_kernels/cpu/vec_avx512) -mavx512bf16
 
 # Only the programs named lm-* link the kernels and what they need.
 $(BIN)/lm-%: $(B)/cmd/lm-%.o $(LIBA) $(LIBK)

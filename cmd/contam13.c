@@ -1,14 +1,14 @@
 /*
  * contam13 - does a benchmark example share 13 words in a row with the data?
  *
- * The job is common/corpus/contam.h; here are its options.
+ * The job is common/contam/contam.h; here are its options.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/args.h"
 #include "base/err.h"
-#include "corpus/contam.h"
+#include "contam/contam.h"
 #include "record/shard.h"
 
 struct options {

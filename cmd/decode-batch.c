@@ -3,7 +3,7 @@
  *
  * Shards and windows come from record/shard.h, the order of a run from
  * record/order.h: the functions that lm-train calls.  How tokens look is
- * corpus/look.h, what is wrong with them corpus/shardcheck.h.
+ * inspect/window_view.h, what is wrong with them inspect/shard_check.h.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 #include "base/args.h"
 #include "base/output.h"
-#include "corpus/lookout.h"
-#include "corpus/shardcheck.h"
+#include "inspect/view_select.h"
+#include "inspect/shard_check.h"
 #include "record/rundata.h"
 
 struct options {

@@ -1,7 +1,7 @@
 /*
  * dedup - leave out documents that stand in the input before
  *
- * The job is common/corpus/dedup.h; here are its options, and the modes that
+ * The job is common/dedup/dedup.h; here are its options, and the modes that
  * write no documents (--emit, --explain, --curve).
  */
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "base/args.h"
 #include "base/err.h"
-#include "corpus/dedup.h"
+#include "dedup/dedup.h"
 
 /* --emit; -1: not given */
 enum { EMIT_BANDS, EMIT_PAIRS };

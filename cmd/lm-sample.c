@@ -1,7 +1,7 @@
 /*
  * lm-sample - text from a language model, and scores of given text
  *
- * Options, wiring, exit status.  The loops are in common/model/complete.c.
+ * Options, wiring, exit status.  The loops are in common/sample/complete.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/clock.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/spin.h"
 #include "kernels/kernels.h"
-#include "model/complete.h"
+#include "sample/complete.h"
 #include "model/config.h"
-#include "model/loader.h"
+#include "train/loader.h"
 #include "record/safetensors.h"
 
 static const char *const dtypes[] = { "auto", "bf16", "fp32", NULL };

@@ -1,8 +1,8 @@
 /*
  * lm-train - train a Llama language model on shards of token ids
  *
- * The options are one table in model/options.c, because a configuration file
- * and a resume know the same names; the run itself is model/job.h.  What is
+ * The options are one table in train/options.c, because a configuration file
+ * and a resume know the same names; the run itself is train/job.h.  What is
  * left here: prompts to ids (the model does not know about text), and how the
  * process ends.
  */
@@ -17,9 +17,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/spin.h"
-#include "corpus/bpe.h"
-#include "model/interrupt.h"
-#include "model/job.h"
+#include "tokenizer/bpe.h"
+#include "train/interrupt.h"
+#include "train/job.h"
 
 struct prompts {
 	struct prompt *v;

@@ -2,7 +2,7 @@
  * pack - documents to shards of token ids
  *
  * A tokenizer and one or two shard writers are opened, each writer behind a
- * packer that decides its windows; packjob.c does the rest.
+ * packer that decides its windows; pack_job.c does the rest.
  */
 #include <stdio.h>
 #include <sys/stat.h>
@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "base/output.h"
 #include "base/progress.h"
-#include "corpus/packjob.h"
-#include "corpus/packset.h"
-#include "corpus/packsum.h"
+#include "pack/pack_job.h"
+#include "pack/pack_set.h"
+#include "pack/pack_stats.h"
 #include "record/shard.h"
 
 /* Formats to write: those of shard.h without "auto". */

@@ -2,7 +2,7 @@
  * tok-scan-rare - which tokens will a model never learn?
  *
  * Options, wiring, exit status.  What is looked at, and how it is put
- * together, is corpus/rare_scan.h.
+ * together, is rare/rare_scan.h.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "base/args.h"
 #include "base/output.h"
 #include "base/progress.h"
-#include "corpus/rare_scan.h"
+#include "rare/rare_scan.h"
 
 static struct {
 	const char *tokenizer, *split, *model, *unused, *embed, *head;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/args.h"
-#include "base/args_table.h"
+#include "base/args_priv.h"
 #include "base/err.h"
 #include "base/mem.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/args_table.h"
+#include "base/args_priv.h"
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -1,7 +1,7 @@
 /*
  * input.c - several files as one stream of lines or bytes
  *
- * A chunk is filled by source_read() up to about the size wanted and cut
+ * A chunk is filled by decompress_read() up to about the size wanted and cut
  * behind its last line end.  What is left, part of one line, waits in `tail`
  * and opens the next chunk: the only bytes that are copied.  A chunk without
  * a line end grows until there is one, so a line may be as long as memory
@@ -18,15 +18,15 @@
 
 #include "base/buf.h"
 #include "base/input.h"
-#include "base/keep.h"
+#include "base/replay.h"
 #include "base/mem.h"
-#include "base/source.h"
+#include "base/decompress.h"
 
 #define LINE_MAX_BYTES (((size_t)4 << 30) - 4096)
 
 /* What input_rewind() needs to know of a file. */
 struct again {
-	struct keep *keep;	/* NULL: a regular file */
+	struct replay *keep;	/* NULL: a regular file */
 	off_t size, start;	/* start: of stdin */
 	struct timespec changed;
 };
@@ -34,9 +34,9 @@ struct again {
 struct input {
 	const char *const *paths;
 	size_t npaths, cur;	/* cur: file that is open or comes next */
-	struct source *src;
+	struct decompress *src;
 	struct again *again;	/* NULL: one pass */
-	struct keep *from;	/* second pass: read instead of src */
+	struct replay *from;	/* second pass: read instead of src */
 	int pass;
 	struct err early;	/* an operand that cannot be read */
 	struct buf tail;
@@ -55,11 +55,11 @@ input_look(struct input *in, const char *path, int *known)
 	int is_stdin = !strcmp(path, "-");
 
 	if (is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) {
-		err_sys(&in->early, errno, "%s", source_label(path));
+		err_sys(&in->early, errno, "%s", decompress_label(path));
 		return;
 	}
 	if (S_ISDIR(st.st_mode))
-		err_sys(&in->early, EISDIR, "%s", source_label(path));
+		err_sys(&in->early, EISDIR, "%s", decompress_label(path));
 	else if (!is_stdin && access(path, R_OK))
 		err_sys(&in->early, errno, "%s", path);
 	if (S_ISREG(st.st_mode))
@@ -88,9 +88,9 @@ input_close(struct input *in)
 {
 	if (!in)
 		return;
-	source_close(in->src);
+	decompress_close(in->src);
 	for (size_t i = 0; in->again && i < in->npaths; i++)
-		keep_free(in->again[i].keep);
+		replay_free(in->again[i].keep);
 	free(in->again);
 	buf_clear(&in->tail);
 	free(in);
@@ -108,10 +108,10 @@ input_have(struct input *in, struct err *e)
 		return 0;
 	if (in->pass && in->again[in->cur].keep) {
 		in->from = in->again[in->cur].keep;
-		if (keep_rewind(in->from, e))
+		if (replay_rewind(in->from, e))
 			return -1;
 	} else {
-		in->src = source_open(in->paths[in->cur], &in->done, e);
+		in->src = decompress_open(in->paths[in->cur], &in->done, e);
 		if (!in->src)
 			return -1;
 	}
@@ -124,7 +124,7 @@ input_have(struct input *in, struct err *e)
 static void
 input_done_with(struct input *in)
 {
-	source_close(in->src);
+	decompress_close(in->src);
 	in->src = NULL;
 	in->from = NULL;
 	in->cur++;
@@ -148,7 +148,7 @@ input_keep(struct input *in)
 		struct again *a = &in->again[i];
 
 		if (path_stat(in->paths[i], &st) || !S_ISREG(st.st_mode)) {
-			a->keep = keep_new();
+			a->keep = replay_new();
 			continue;
 		}
 		a->size = st.st_size;
@@ -164,15 +164,15 @@ same_file(const char *path, const struct again *a, struct err *e)
 	struct stat st;
 
 	if (path_stat(path, &st))
-		return err_sys(e, errno, "%s", source_label(path));
+		return err_sys(e, errno, "%s", decompress_label(path));
 	if (st.st_size != a->size ||
 	    st.st_mtim.tv_sec != a->changed.tv_sec ||
 	    st.st_mtim.tv_nsec != a->changed.tv_nsec)
 		return err_set(e, "%s: changed while it was read",
-			       source_label(path));
+			       decompress_label(path));
 	if (!strcmp(path, "-") &&
 	    lseek(STDIN_FILENO, a->start, SEEK_SET) < 0)
-		return err_sys(e, errno, "%s", source_label(path));
+		return err_sys(e, errno, "%s", decompress_label(path));
 	return 0;
 }
 
@@ -196,14 +196,14 @@ input_rewind(struct input *in, struct err *e)
 static ptrdiff_t
 input_bytes(struct input *in, void *p, size_t n, struct err *e)
 {
-	struct keep *keep;
+	struct replay *keep;
 	ptrdiff_t k;
 
 	if (in->from)
-		return keep_read(in->from, p, n, e);
-	k = source_read(in->src, p, n, e);
+		return replay_read(in->from, p, n, e);
+	k = decompress_read(in->src, p, n, e);
 	keep = in->again && !in->pass ? in->again[in->cur].keep : NULL;
-	if (k > 0 && keep && keep_put(keep, p, (size_t)k, e))
+	if (k > 0 && keep && replay_put(keep, p, (size_t)k, e))
 		return -1;
 	return k;
 }
@@ -271,7 +271,7 @@ static int
 input_first_block(struct input *in, struct chunk *c, size_t size,
 		  struct err *e)
 {
-	if ((in->src && source_must_be_text(in->src, e) < 0) ||
+	if ((in->src && decompress_must_be_text(in->src, e) < 0) ||
 	    chunk_fill(in, c, size, e) < 0)
 		return -1;
 	if (c->n >= 3 && !memcmp(c->p, "\xef\xbb\xbf", 3)) {
@@ -303,7 +303,7 @@ input_name(const struct input *in)
 {
 	size_t i = in->cur < in->npaths ? in->cur : in->npaths - 1;
 
-	return source_label(in->paths[i]);
+	return decompress_label(in->paths[i]);
 }
 
 /* Whole lines of the current file into c; c->n is 0 at its end. */
@@ -377,17 +377,17 @@ int
 input_slurp(const char *path, char **p, size_t *n, struct err *e)
 {
 	_Atomic uint64_t done = 0;
-	struct source *s = source_open(path, &done, e);
+	struct decompress *s = decompress_open(path, &done, e);
 	struct buf b = {0};
 	ptrdiff_t k = s ? 1 : -1;
 
 	while (k > 0) {
 		size_t room = b.n < 1 << 16 ? 1 << 16 : b.n;
 
-		k = source_read(s, buf_reserve(&b, room), room, e);
+		k = decompress_read(s, buf_reserve(&b, room), room, e);
 		b.n += k > 0 ? (size_t)k : 0;
 	}
-	source_close(s);
+	decompress_close(s);
 	if (k < 0) {
 		buf_clear(&b);
 		return -1;

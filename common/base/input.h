@@ -52,7 +52,7 @@ void chunk_clear(struct chunk *c);
 
 /*
  * For programs that read their input twice.  input_keep() before the first
- * input_chunk(): what is no regular file is put aside as it is read (keep.h).
+ * input_chunk(): what is no regular file is put aside as it is read (replay.h).
  * input_rewind(), when all is read: the same chunks again, from the first
  * file on, as often as wanted; a file that changed meanwhile is an error.
  */

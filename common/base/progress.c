@@ -18,6 +18,8 @@
 
 #include "base/progress.h"
 
+#include "base/clock.h"
+
 static struct {
 	pthread_mutex_t lock;	/* over shown and writes to stderr */
 	pthread_t thread;
@@ -29,15 +31,6 @@ static struct {
 	uint64_t total;
 	double start;
 } pg = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static double
-now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* 12345678 B as "12.3 MB"; other units without a prefix below a million. */
 static void
@@ -65,7 +58,7 @@ static int
 put_line(char *s, size_t n)
 {
 	double done = (double)atomic_load(&pg.done), total = (double)pg.total;
-	double t = now_s() - pg.start, rate = t > 0 ? done / t : 0;
+	double t = clock_s() - pg.start, rate = t > 0 ? done / t : 0;
 	char a[40], b[40], left[40] = "";
 	long sec;
 
@@ -137,10 +130,10 @@ progress_thread(void *arg)
 		sem_timedwait(&pg.wake, &t);
 		if (atomic_exchange(&pg.asked, 0))
 			show(1);
-		if (now_s() < next || atomic_load(&pg.stop) || !watched())
+		if (clock_s() < next || atomic_load(&pg.stop) || !watched())
 			continue;
 		show(0);
-		next = now_s() + 0.5;
+		next = clock_s() + 0.5;
 	}
 	return NULL;
 }
@@ -179,7 +172,7 @@ progress_start(const char *what, const char *unit, uint64_t total)
 	pg.what = what;
 	pg.unit = unit;
 	pg.total = total;
-	pg.start = now_s();
+	pg.start = clock_s();
 	atomic_store(&pg.done, 0);
 	atomic_store(&pg.stop, 0);
 	if (sem_init(&pg.wake, 0, 0) < 0)

@@ -9,7 +9,7 @@
  * ckpt_sweep() takes away.
  *
  * This module knows files and bytes, not models: what stands in them is the
- * business of model/state.h.  One writer at a time in a process.
+ * business of train/state.h.  One writer at a time in a process.
  */
 #ifndef ASSAY_CKPT_H
 #define ASSAY_CKPT_H

@@ -3,7 +3,7 @@
  *
  * A split cuts a text into pieces before the merges.  gpt2 (r50k, p50k),
  * cl100k (GPT-4, Llama-3), o200k (GPT-4o) and qwen2 are known here in every
- * published spelling that gives the same pieces; corpus/split.h cuts by them.
+ * published spelling that gives the same pieces; tokenizer/split.h cuts by them.
  */
 #ifndef ASSAY_PATTERN_H
 #define ASSAY_PATTERN_H

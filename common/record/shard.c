@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/shard_int.h"
+#include "record/shard_priv.h"
 
 const struct shard_info *
 shards_info(const struct shards *s)

@@ -26,7 +26,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
-#include "record/shard_int.h"
+#include "record/shard_priv.h"
 
 enum {
 	LLMC_HEADER = 1024,

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "record/shard_int.h"
+#include "record/shard_priv.h"
 
 static uint64_t
 check_of(const void *p, size_t n)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "record/shard_int.h"
+#include "record/shard_priv.h"
 
 enum { SPOOL_MEMORY = 64 << 20 };
 

@@ -20,7 +20,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "record/shard_int.h"
+#include "record/shard_priv.h"
 
 enum { LLMC_TOKENS = 1000000000, LLMC_HEADER = 1024 };
 

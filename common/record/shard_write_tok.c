@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "record/shard_int.h"
+#include "record/shard_priv.h"
 
 struct tok_writer {
 	struct tok_header head;

@@ -2,7 +2,7 @@
  * vocab.h - a tokenizer as a file: tokenizer.json, .tiktoken
  *
  * The vocabulary, the merges, the special tokens, and what the file asks to
- * do with a text before the merges.  Encoding is corpus/bpe.h.
+ * do with a text before the merges.  Encoding is tokenizer/bpe.h.
  * What a file asks for and we do not do is refused by name at load time.
  */
 #ifndef ASSAY_VOCAB_H

@@ -2,7 +2,7 @@
  * vocab_load.c - tokenizer.json in: vocabulary, added tokens, merges
  *
  * The file is a pipeline: normalizer, pre_tokenizer, model, post_processor,
- * decoder.  Each part is read by one function that accepts what corpus/bpe.h
+ * decoder.  Each part is read by one function that accepts what tokenizer/bpe.h
  * does and refuses everything else by name; a key that we do not know is
  * refused too, since it may change the ids.  What is not the model itself is
  * read by vocab_pipe.c.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# What holds for the sources.  Includes follow the arrows: cmd -> corpus, model
-# -> record -> base, and model -> kernels (README.md, common/README.md,
-# kernels/README.md).
+# Rules for the sources.  Includes follow the arrows (common/README.md,
+# kernels/README.md): cmd -> dedup, contam, rare, pack, inspect, train, sample ->
+# tokenizer, spans, text, model -> record -> base, and model -> kernels.
 
 setup() {
 	root=$BATS_TEST_DIRNAME/../..
@@ -11,22 +11,34 @@ setup() {
 against() {
 	(cd "$1" && grep -rn --include='*.[ch]' --include='*.cc' \
 		'^ *# *include *"' cmd common kernels) | awk -F'[:"]' '
-	function may(from, to) {
-		if (from ~ /^common\/base\//)
-			return to ~ /^base\//
-		if (from ~ /^common\/record\//)
-			return to ~ /^(base|record)\//
-		if (from ~ /^common\/corpus\//)
-			return to ~ /^(base|record|corpus)\//
-		if (from ~ /^common\/model\//)	# bpe.h: text to tokens
-			return to ~ /^(base|record|model)\// ||
-				to == "kernels/kernels.h" || to == "corpus/bpe.h"
-		if (from ~ /^kernels\//)
+	function set(folder, uses) {
+		rule[folder] = "^(" folder uses ")/"
+	}
+	BEGIN {
+		set("base", "")
+		set("record", "|base")
+		set("text", "|record|base")
+		set("tokenizer", "|text|record|base")
+		set("spans", "|text|record|base")
+		set("model", "|record|base")
+		set("dedup", "|spans|tokenizer|text|record|base")
+		set("contam", "|tokenizer|text|record|base")
+		set("rare", "|tokenizer|text|record|base")
+		set("pack", "|tokenizer|text|record|base")
+		set("inspect", "|tokenizer|text|record|base")
+		set("train", "|model|tokenizer|text|record|base")
+		set("sample", "|model|tokenizer|text|record|base")
+	}
+	function may(from, to, part) {
+		split(from, part, "/")
+		if (part[1] == "kernels")
 			return to ~ /^kernels\// || to == "base/err.h" ||
 				to == "base/mem.h"
-		if (from ~ /^cmd\/lm-/ && to == "kernels/kernels.h")
-			return 1
-		return to ~ /^(base|record|corpus|model)\//
+		if (to == "kernels/kernels.h")
+			return part[2] ~ /^(model|train|sample|lm-.*)$/
+		if (part[1] == "cmd")
+			return to !~ /^(cmd|kernels)\//
+		return part[2] in rule && to ~ rule[part[2]]
 	}
 	!may($1, $4) { print $1 ":" $2 ": " $4 }'
 }
@@ -44,22 +56,38 @@ against() {
 	done <<-END
 	cmd/a.c	cmd/b.h
 	cmd/pack.c	kernels/kernels.h
-	cmd/ok.c	corpus/split.h
+	cmd/ok.c	tokenizer/split.h
+	cmd/lm-ok.c	kernels/kernels.h
 	common/base/a.c	record/doc.h
 	common/base/b.cc	model/config.h
 	common/base/ok.h	base/err.h
-	common/record/a.h	corpus/split.h
-	common/corpus/a.c	model/config.h
-	common/corpus/b.c	kernels/kernels.h
-	common/model/a.c	corpus/split.h
+	common/record/a.h	tokenizer/split.h
+	common/text/a.c	tokenizer/split.h
+	common/text/ok.c	record/vocab.h
+	common/tokenizer/a.c	dedup/dedup.h
+	common/tokenizer/b.c	spans/spans.h
+	common/spans/a.c	tokenizer/bpe.h
+	common/dedup/a.c	contam/contam.h
+	common/dedup/ok.c	spans/spans.h
+	common/contam/a.c	dedup/minhash.h
+	common/rare/a.c	contam/ngram.h
+	common/pack/a.c	inspect/window_view.h
+	common/inspect/a.c	pack/packer.h
+	common/model/a.c	tokenizer/bpe.h
 	common/model/b.c	kernels/cpu/cpu.h
+	common/model/c.c	train/job.h
 	common/model/ok.c	kernels/kernels.h
+	common/train/a.c	sample/score.h
+	common/train/ok.c	tokenizer/bpe.h
+	common/sample/a.c	train/job.h
+	common/sample/ok.c	model/decode.h
+	common/stray/a.c	base/err.h
 	kernels/cpu/a.c	base/input.h
 	kernels/ref/b.c	model/config.h
 	END
 	run against "$BATS_TEST_TMPDIR/t"
 	echo "$output"
-	[ "${#lines[@]}" -eq 11 ]
+	[ "${#lines[@]}" -eq 22 ]
 	[[ "$output" != *ok.* ]]
 }
 

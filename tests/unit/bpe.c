@@ -7,8 +7,8 @@
 #include "base/input.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "corpus/bpe_priv.h"
-#include "corpus/bpepool.h"
+#include "tokenizer/bpe_priv.h"
+#include "tokenizer/bpe_shared.h"
 
 struct tok {
 	struct vocab *v;

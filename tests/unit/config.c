@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "model/config.h"
-#include "model/options.h"
+#include "train/options.h"
 
 /* Parameters of the presets with a vocabulary of 50257, by hand. */
 static void

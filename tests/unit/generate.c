@@ -1,7 +1,7 @@
 /* generate.c - bytes of tokens, characters that are not whole yet */
 #include "tests/unit/test.h"
 
-#include "model/generate.h"
+#include "sample/generate.h"
 
 static void
 whole_characters(void **state)

@@ -5,7 +5,7 @@
 #include "tests/unit/test.h"
 
 #include "base/rng.h"
-#include "corpus/gopher.h"
+#include "dedup/gopher.h"
 
 static const double all_on[GOPHER_SHARES];
 

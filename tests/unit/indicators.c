@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-#include "corpus/gram.h"
-#include "corpus/indicators.h"
-#include "corpus/principal.h"
+#include "rare/covariance.h"
+#include "rare/indicators.h"
+#include "rare/pca.h"
 
 static const float E[7 * 3] = {
 	1, 0, .5f, 0, 1, .2f, 1, 1, -.3f, 2, 1, .4f, .1f, .1f, .9f,

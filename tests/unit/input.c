@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/input.h"
-#include "base/keep.h"
+#include "base/replay.h"
 
 static struct chunk chunk;
 
@@ -386,7 +386,7 @@ nowhere_to_put(void **state)
 {
 	char *old = getenv("TMPDIR"), block[4096];
 	struct err e = {0};
-	struct keep *k;
+	struct replay *k;
 	uint64_t x = 1;
 	size_t i, n;
 	int rc = 0;
@@ -394,18 +394,18 @@ nowhere_to_put(void **state)
 	(void)state;
 	old = old ? strdup(old) : NULL;
 	setenv("TMPDIR", "/nonexistent/folder", 1);
-	k = keep_new();
+	k = replay_new();
 	for (n = 0; n < 40 << 20 && !rc; n += sizeof(block)) {
 		for (i = 0; i < sizeof(block); i++) {
 			x = x * 6364136223846793005u + 1442695040888963407u;
 			block[i] = (char)(x >> 56);
 		}
-		rc = keep_put(k, block, sizeof(block), &e);
+		rc = replay_put(k, block, sizeof(block), &e);
 	}
 	assert_int_equal(rc, -1);
 	assert_true(n > 8 << 20);
 	assert_non_null(strstr(e.msg, "/nonexistent/folder"));
-	keep_free(k);
+	replay_free(k);
 	if (old)
 		setenv("TMPDIR", old, 1);
 	else

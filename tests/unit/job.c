@@ -13,8 +13,8 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "model/interrupt.h"
-#include "model/job.h"
+#include "train/interrupt.h"
+#include "train/job.h"
 #include "record/ckpt.h"
 #include "tests/kernels/guard.h"
 

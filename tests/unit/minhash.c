@@ -9,11 +9,11 @@
 #include "base/args.h"
 #include "base/json.h"
 #include "base/rng.h"
-#include "corpus/cluster.h"
-#include "corpus/dedup.h"
-#include "corpus/editdist.h"
-#include "corpus/keysort.h"
-#include "corpus/minhash.h"
+#include "base/union_find.h"
+#include "dedup/dedup.h"
+#include "dedup/edit_distance.h"
+#include "base/extsort.h"
+#include "dedup/minhash.h"
 #include "record/doc.h"
 
 static const struct minhash_opts fineweb = {5, 14, 8, 1, 0};
@@ -204,21 +204,21 @@ test_keysort(void **state)
 
 	(void)state;
 	for (k = 0; k < TEST_COUNT(mem); k++) {
-		struct keysort *s = keysort_new(mem[k]);
+		struct extsort *s = extsort_new(mem[k]);
 
 		for (i = 0; i < N; i++) {
 			want[i][0] = k == 0 && i % 2 ? 7 :
 				rng_u64(8, 0, below(20000)) >> below(2) * 40;
 			want[i][1] = (uint32_t)i;
-			assert_int_equal(keysort_put(s, want[i][0],
+			assert_int_equal(extsort_put(s, want[i][0],
 						     (uint32_t)i, &e), 0);
 		}
 		/* stable sort by key: a merge by insertion of the number */
 		for (pass = 0; pass < 2; pass++) {
 			uint64_t last = 0, last_doc = 0, sum = 0;
 
-			assert_int_equal(keysort_rewind(s, &e), 0);
-			for (i = 0; keysort_next(s, &key, &doc, &e) > 0; i++) {
+			assert_int_equal(extsort_rewind(s, &e), 0);
+			for (i = 0; extsort_next(s, &key, &doc, &e) > 0; i++) {
 				assert_true(i == 0 || key > last ||
 					    (key == last && doc > last_doc));
 				assert_true(want[doc][0] == key);
@@ -229,8 +229,8 @@ test_keysort(void **state)
 			assert_int_equal(i, N);
 			assert_true(sum == (uint64_t)N * (N - 1) / 2);
 		}
-		assert_true((keysort_runs(s) > 0) == (k > 0));
-		keysort_free(s);
+		assert_true((extsort_runs(s) > 0) == (k > 0));
+		extsort_free(s);
 	}
 	free(want);
 }
@@ -242,21 +242,21 @@ test_cluster(void **state)
 		{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}
 	};
 	static const uint32_t edge[3][2] = {{4, 1}, {1, 2}, {2, 4}};
-	struct cluster c;
+	struct union_find c;
 	size_t i, k;
 
 	(void)state;
 	for (i = 0; i < 6; i++) {
-		cluster_init(&c, 5);
+		union_find_init(&c, 5);
 		for (k = 0; k < 2; k++)
-			cluster_join(&c, edge[order[i][k]][0],
+			union_find_join(&c, edge[order[i][k]][0],
 				     edge[order[i][k]][1]);
-		assert_int_equal(cluster_first(&c, 4), 1);
-		assert_int_equal(cluster_first(&c, 2), 1);
-		assert_int_equal(cluster_first(&c, 0), 0);
-		assert_int_equal(cluster_first(&c, 3), 3);
-		assert_int_equal(cluster_join(&c, 4, 2), 0);
-		cluster_clear(&c);
+		assert_int_equal(union_find_first(&c, 4), 1);
+		assert_int_equal(union_find_first(&c, 2), 1);
+		assert_int_equal(union_find_first(&c, 0), 0);
+		assert_int_equal(union_find_first(&c, 3), 3);
+		assert_int_equal(union_find_join(&c, 4, 2), 0);
+		union_find_clear(&c);
 	}
 }
 
@@ -418,7 +418,7 @@ test_all_pairs(void **state)
 		.mem = 1 << 26,
 	};
 	struct corpus c = {0};
-	struct cluster want;
+	struct union_find want;
 	struct err e = {0};
 	size_t i, k, n, dropped = 0, similar = 0, found = 0;
 	double expect = 0, spread = 0;
@@ -427,7 +427,7 @@ test_all_pairs(void **state)
 	(void)state;
 	write_versions("tests/data/text/digitalgov.jsonl.zst", path);
 	read_corpus(&c, path);
-	cluster_init(&want, (uint32_t)c.n);
+	union_find_init(&want, (uint32_t)c.n);
 	for (i = 0; i < c.n; i++)
 		for (k = i + 1; k < c.n; k++) {
 			double s = set_jaccard(c.set[i].v, c.set[i].n,
@@ -442,12 +442,12 @@ test_all_pairs(void **state)
 			if (!meet(&c, i, k))
 				continue;
 			found++;
-			cluster_join(&want, (uint32_t)i, (uint32_t)k);
+			union_find_join(&want, (uint32_t)i, (uint32_t)k);
 		}
 	assert_true(similar > c.n / 2 && spread > 1);
 	assert_true(fabs((double)found - expect) < 5 * sqrt(spread));
 	for (i = 0; i < c.n; i++)
-		dropped += cluster_first(&want, (uint32_t)i) != i;
+		dropped += union_find_first(&want, (uint32_t)i) != i;
 	filter_opts_init(&o.filter);
 	o.filter.output = test_path(dir, "out");
 	o.filter.doc.stats = test_path(dir, "stats");
@@ -464,7 +464,7 @@ test_all_pairs(void **state)
 		shingles_clear(&c.set[i]);
 	free(c.set);
 	free(c.key);
-	cluster_clear(&want);
+	union_find_clear(&want);
 	test_remove(dir);
 }
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "corpus/mojibake.h"
+#include "text/mojibake.h"
 
 static struct mojibake
 scan(const char *s, size_t step)

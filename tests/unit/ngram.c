@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "corpus/ngram.h"
+#include "contam/ngram.h"
 
 enum { EXAMPLES = 40, LONGEST = 30, TEXT = 300, UNITS = 64 };
 

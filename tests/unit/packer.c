@@ -15,8 +15,8 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "corpus/bestfit.h"
-#include "corpus/packer.h"
+#include "pack/best_fit.h"
+#include "pack/packer.h"
 
 enum { DOCS = 300, MAXLEN = 400, MAXWIN = 40000, BIG_MEM = 64 << 20 };
 

@@ -4,11 +4,11 @@
 #include "tests/unit/test.h"
 
 #include "base/mem.h"
-#include "corpus/bpe.h"
-#include "corpus/rare.h"
-#include "corpus/rare_count.h"
-#include "corpus/rare_prompt.h"
-#include "corpus/rare_report.h"
+#include "tokenizer/bpe.h"
+#include "rare/rare.h"
+#include "rare/rare_count.h"
+#include "rare/rare_prompt.h"
+#include "rare/rare_report.h"
 #include "record/shard.h"
 
 enum { V = 300 };

@@ -5,7 +5,7 @@
 #include "tests/unit/test.h"
 
 #include "base/rng.h"
-#include "corpus/repeats.h"
+#include "dedup/repeats.h"
 
 static uint64_t at;
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "model/score.h"
+#include "sample/score.h"
 
 static void
 add(struct score *s, const double *logprob, const size_t *bytes, size_t k,

@@ -4,8 +4,8 @@
 #include "tests/unit/test.h"
 
 #include "base/rng.h"
-#include "corpus/repeats.h"
-#include "corpus/spans.h"
+#include "dedup/repeats.h"
+#include "spans/spans.h"
 
 enum { DOCS = 6, LONGEST = 120 };
 

@@ -2,7 +2,7 @@
 #include "tests/unit/test.h"
 
 #include "base/mem.h"
-#include "corpus/split.h"
+#include "tokenizer/split.h"
 
 /* Pieces of text joined by bars, NUL shown as 0. */
 static char *

@@ -5,7 +5,7 @@
 #include "base/input.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "corpus/unicode.h"
+#include "text/unicode.h"
 
 static uint32_t
 count(const char *name)

@@ -7,8 +7,8 @@
 #include "base/input.h"
 #include "base/rng.h"
 #include "base/utf8.h"
-#include "corpus/unicode.h"
-#include "corpus/words.h"
+#include "text/unicode.h"
+#include "text/words.h"
 
 /* Normalized words, each behind a NUL. */
 static void

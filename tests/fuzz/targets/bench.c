@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "record/bench.h"
+#include "contam/benchmark.h"
 #include "tests/fuzz/target.h"
 
 enum { FD = 100 };

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/args.h"
-#include "corpus/dedup.h"
+#include "dedup/dedup.h"
 #include "tests/fuzz/target.h"
 
 enum { DOCS = 100, STAGE = 101 };	/* descriptors of what is read */

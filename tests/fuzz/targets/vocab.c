@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/bpe.h"
+#include "tokenizer/bpe.h"
 #include "tests/fuzz/target.h"
 
 static const char text[] = "It's a\t \r\n  test<x> of 123 'S\xc3\xa9"

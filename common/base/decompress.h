@@ -1,0 +1,32 @@
+/*
+ * decompress.h - one file as decompressed bytes; private to input.c
+ *
+ * The first bytes tell plain, zstd and gzip apart.  See input.h for what is
+ * accepted and what is an error.
+ */
+#ifndef ASSAY_DECOMPRESS_H
+#define ASSAY_DECOMPRESS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct decompress;
+
+/* NULL or "-" is stdin.  NULL: error.  Raw bytes read are added to *done. */
+struct decompress *decompress_open(const char *path, _Atomic uint64_t *done,
+			   struct err *e);
+void decompress_close(struct decompress *s);
+
+/* Up to n > 0 bytes; 0 at a proper end; -1 on error.  Short reads happen. */
+ptrdiff_t decompress_read(struct decompress *s, void *p, size_t n, struct err *e);
+
+/* Refuse what is plain but no text: bzip2, xz, lz4, zip, UTF-16; 0 or -1. */
+int decompress_must_be_text(struct decompress *s, struct err *e);
+
+/* Path as it stands in messages. */
+const char *decompress_label(const char *path);
+
+#endif

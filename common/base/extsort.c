@@ -1,0 +1,351 @@
+/*
+ * extsort.c - (key, document) records, sorted, in bounded memory
+ *
+ * In memory: American flag sort (McIlroy, Bostic and McIlroy 1993), in place,
+ * byte by byte from the top of the 12 bytes, insertion sort for what is
+ * small.  Runs: each is read through a window; the least of their heads comes
+ * out of a binary heap.
+ */
+#include "base/extsort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/spool.h"
+
+enum { SMALL = 32, BYTES = 12, WINDOW_MIN = 1024 };
+
+struct record {
+	uint32_t high, low, doc;	/* of the key */
+};
+
+struct run {
+	uint64_t next, end;	/* of the spool, in records */
+	struct record *window;
+	size_t at, n;
+};
+
+struct extsort {
+	struct record *v;	/* what is not in a run */
+	size_t n, cap, max, at;
+	int sorted;
+	struct spool *spool;	/* NULL: no run */
+	struct run *run;
+	size_t nrun, *heap, nheap, window;
+	struct record held;	/* extsort_group() read one too many */
+	int holds;
+	uint32_t *group;
+	size_t group_cap;
+};
+
+struct extsort *
+extsort_new(size_t mem)
+{
+	struct extsort *s = xcalloc(1, sizeof(*s));
+
+	s->max = mem / sizeof(*s->v);
+	if (s->max < WINDOW_MIN)
+		s->max = WINDOW_MIN;
+	return s;
+}
+
+void
+extsort_free(struct extsort *s)
+{
+	size_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->nrun; i++)
+		free(s->run[i].window);
+	free(s->run);
+	free(s->heap);
+	free(s->v);
+	free(s->group);
+	spool_free(s->spool);
+	free(s);
+}
+
+/* --- in memory --- */
+
+static int
+less(const struct record *a, const struct record *b)
+{
+	if (a->high != b->high)
+		return a->high < b->high;
+	if (a->low != b->low)
+		return a->low < b->low;
+	return a->doc < b->doc;
+}
+
+static unsigned
+byte_of(const struct record *r, unsigned depth)
+{
+	const uint32_t *word = depth < 4 ? &r->high : depth < 8 ? &r->low :
+		&r->doc;
+
+	return *word >> (24 - 8 * (depth & 3)) & 255;
+}
+
+static void
+small_sort(struct record *v, size_t n)
+{
+	size_t i, k;
+
+	for (i = 1; i < n; i++) {
+		struct record x = v[i];
+
+		for (k = i; k && less(&x, &v[k - 1]); k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+
+static void
+flag_sort(struct record *v, size_t n, unsigned depth)
+{
+	size_t count[256], at[256], i, sum;
+	unsigned b;
+
+	while (n > SMALL && depth < BYTES) {
+		memset(count, 0, sizeof(count));
+		for (i = 0; i < n; i++)
+			count[byte_of(&v[i], depth)]++;
+		if (count[byte_of(&v[0], depth)] == n) {
+			depth++;
+			continue;
+		}
+		for (b = 0, sum = 0; b < 256; b++) {
+			at[b] = sum;
+			sum += count[b];
+		}
+		for (b = 0, sum = 0; b < 256; b++) {
+			sum += count[b];
+			while (at[b] < sum) {
+				struct record x = v[at[b]], y;
+				unsigned to = byte_of(&x, depth);
+
+				while (to != b) {
+					y = v[at[to]];
+					v[at[to]++] = x;
+					x = y;
+					to = byte_of(&x, depth);
+				}
+				v[at[b]++] = x;
+			}
+		}
+		for (b = 0, sum = 0; b < 256; sum += count[b++])
+			flag_sort(v + sum, count[b], depth + 1);
+		return;
+	}
+	if (depth < BYTES)
+		small_sort(v, n);
+}
+
+/* --- runs --- */
+
+static int
+spill(struct extsort *s, struct err *e)
+{
+	struct run *r;
+
+	flag_sort(s->v, s->n, 0);
+	if (!s->spool)
+		s->spool = spool_new(0);
+	s->run = xreallocarray(s->run, s->nrun + 1, sizeof(*s->run));
+	r = &s->run[s->nrun++];
+	memset(r, 0, sizeof(*r));
+	r->end = spool_size(s->spool) / sizeof(*s->v) + s->n;
+	if (spool_append(s->spool, s->v, s->n * sizeof(*s->v), e))
+		return -1;
+	s->n = 0;
+	return 0;
+}
+
+int
+extsort_put(struct extsort *s, uint64_t key, uint32_t doc, struct err *e)
+{
+	if (s->n == s->max && spill(s, e))
+		return -1;
+	if (s->n == s->cap) {
+		s->cap = s->cap ? s->cap + s->cap / 2 : 1024;
+		if (s->cap > s->max)
+			s->cap = s->max;
+		s->v = xreallocarray(s->v, s->cap, sizeof(*s->v));
+	}
+	s->v[s->n++] = (struct record){
+		(uint32_t)(key >> 32), (uint32_t)key, doc
+	};
+	return 0;
+}
+
+/* The head of the run, or NULL at its end. */
+static const struct record *
+head(const struct run *r)
+{
+	return r->at < r->n ? &r->window[r->at] : NULL;
+}
+
+static int
+fill(struct extsort *s, struct run *r, struct err *e)
+{
+	uint64_t left = r->end - r->next;
+
+	r->at = 0;
+	r->n = left < s->window ? (size_t)left : s->window;
+	if (r->n && spool_read(s->spool, r->next * sizeof(*r->window),
+			       r->window, r->n * sizeof(*r->window), e))
+		return -1;
+	r->next += r->n;
+	return 0;
+}
+
+static void
+sift(struct extsort *s, size_t i)
+{
+	size_t kid, x = s->heap[i];
+
+	for (; (kid = 2 * i + 1) < s->nheap; i = kid) {
+		if (kid + 1 < s->nheap &&
+		    less(head(&s->run[s->heap[kid + 1]]),
+			 head(&s->run[s->heap[kid]])))
+			kid++;
+		if (!less(head(&s->run[s->heap[kid]]), head(&s->run[x])))
+			break;
+		s->heap[i] = s->heap[kid];
+	}
+	s->heap[i] = x;
+}
+
+static int
+rewind_runs(struct extsort *s, struct err *e)
+{
+	uint64_t from = 0;
+	size_t i;
+
+	for (i = s->nheap = 0; i < s->nrun; i++) {
+		struct run *r = &s->run[i];
+
+		r->next = from;
+		from = r->end;
+		if (!r->window)
+			r->window = xreallocarray(NULL, s->window,
+						  sizeof(*r->window));
+		if (fill(s, r, e))
+			return -1;
+		if (r->n)
+			s->heap[s->nheap++] = i;
+	}
+	for (i = s->nheap; i--;)
+		sift(s, i);
+	return 0;
+}
+
+int
+extsort_rewind(struct extsort *s, struct err *e)
+{
+	s->at = 0;
+	s->holds = 0;
+	if (!s->sorted && s->nrun) {
+		if (spill(s, e))
+			return -1;
+		free(s->v);
+		s->v = NULL;
+		s->heap = xreallocarray(NULL, s->nrun, sizeof(*s->heap));
+		s->window = s->max / s->nrun;
+		if (s->window < WINDOW_MIN)
+			s->window = WINDOW_MIN;
+	} else if (!s->sorted) {
+		flag_sort(s->v, s->n, 0);
+	}
+	s->sorted = 1;
+	return s->nrun ? rewind_runs(s, e) : 0;
+}
+
+static int
+next(struct extsort *s, struct record *x, struct err *e)
+{
+	struct run *r;
+
+	if (s->holds) {
+		*x = s->held;
+		s->holds = 0;
+		return 1;
+	}
+	if (!s->nrun) {
+		if (s->at == s->n)
+			return 0;
+		*x = s->v[s->at++];
+		return 1;
+	}
+	if (s->nheap == 0)
+		return 0;
+	r = &s->run[s->heap[0]];
+	*x = r->window[r->at++];
+	if (r->at == r->n && fill(s, r, e))
+		return -1;
+	if (r->n == 0)
+		s->heap[0] = s->heap[--s->nheap];
+	if (s->nheap)
+		sift(s, 0);
+	return 1;
+}
+
+int
+extsort_next(struct extsort *s, uint64_t *key, uint32_t *doc, struct err *e)
+{
+	struct record x;
+	int r = next(s, &x, e);
+
+	if (r > 0) {
+		*key = (uint64_t)x.high << 32 | x.low;
+		*doc = x.doc;
+	}
+	return r;
+}
+
+static void
+group_add(struct extsort *s, size_t *n, uint32_t doc)
+{
+	if (*n && s->group[*n - 1] == doc)
+		return;
+	if (*n == s->group_cap) {
+		s->group_cap = *n ? 2 * *n : 64;
+		s->group = xreallocarray(s->group, s->group_cap,
+					 sizeof(*s->group));
+	}
+	s->group[(*n)++] = doc;
+}
+
+int
+extsort_group(struct extsort *s, const uint32_t **doc, size_t *n,
+	      struct err *e)
+{
+	struct record first, x;
+	int r;
+
+	while ((r = next(s, &first, e)) > 0) {
+		*n = 0;
+		group_add(s, n, first.doc);
+		while ((r = next(s, &x, e)) > 0 && x.high == first.high &&
+		       x.low == first.low)
+			group_add(s, n, x.doc);
+		if (r < 0)
+			return -1;
+		if (r > 0) {
+			s->held = x;
+			s->holds = 1;
+		}
+		*doc = s->group;
+		if (*n > 1)
+			return 1;
+	}
+	return r;
+}
+
+size_t
+extsort_runs(const struct extsort *s)
+{
+	return s->nrun;
+}

@@ -1,0 +1,40 @@
+/*
+ * extsort.h - (key, document) records, sorted, in bounded memory
+ *
+ * Records of 12 bytes are put in any order and come back sorted by key, then
+ * by document, as often as wanted.  What does not fit into `mem` bytes goes to
+ * unlinked files in $TMPDIR as sorted runs, which are merged while they are
+ * read.  One thread at a time.
+ */
+#ifndef ASSAY_EXTSORT_H
+#define ASSAY_EXTSORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct extsort;
+
+struct extsort *extsort_new(size_t mem);
+void extsort_free(struct extsort *s);	/* NULL is fine */
+
+int extsort_put(struct extsort *s, uint64_t key, uint32_t doc, struct err *e);
+
+/* To the first record; the first call sorts.  Nothing may be put any more. */
+int extsort_rewind(struct extsort *s, struct err *e);
+
+/* The next record: 1, 0 at the end, -1 error. */
+int extsort_next(struct extsort *s, uint64_t *key, uint32_t *doc,
+		 struct err *e);
+
+/*
+ * The next two or more documents with one key, in ascending order, each
+ * once: *n of them, which stay until the next call.  1, 0 or -1.
+ */
+int extsort_group(struct extsort *s, const uint32_t **doc, size_t *n,
+		  struct err *e);
+
+size_t extsort_runs(const struct extsort *s);	/* 0: all in memory */
+
+#endif

@@ -1,0 +1,179 @@
+/*
+ * partition.c - records of two numbers, put aside by bucket
+ *
+ * A full buffer of a bucket is appended to one spool as a chunk, which begins
+ * with the place of the bucket's chunk before it, so that memory does not
+ * grow with the records.
+ */
+#include "base/partition.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/spool.h"
+
+#define NO_CHUNK UINT64_MAX
+
+struct chunk {
+	uint64_t before, n;
+};
+
+struct bucket {
+	uint64_t last;		/* chunk, or NO_CHUNK */
+	uint64_t n;		/* records in chunks */
+};
+
+struct partition {
+	struct spool *spool;
+	struct bucket *bucket;
+	size_t buckets, writers;
+	size_t cap;		/* records of a buffer */
+	struct record **buf;	/* of each writer */
+	uint32_t **fill;
+	pthread_mutex_t lock;
+};
+
+struct partition *
+partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem)
+{
+	struct partition *s = xcalloc(1, sizeof(*s));
+	size_t i;
+
+	s->spool = spool_new(mem);
+	s->buckets = buckets;
+	s->writers = writers;
+	s->cap = buffers / writers / buckets / sizeof(struct record);
+	if (s->cap < PARTITION_LEAST)
+		s->cap = PARTITION_LEAST;
+	if (s->cap > PARTITION_MOST)
+		s->cap = PARTITION_MOST;
+	s->bucket = xcalloc(buckets, sizeof(*s->bucket));
+	for (i = 0; i < buckets; i++)
+		s->bucket[i].last = NO_CHUNK;
+	s->buf = xcalloc(writers, sizeof(*s->buf));
+	s->fill = xcalloc(writers, sizeof(*s->fill));
+	for (i = 0; i < writers; i++) {
+		s->buf[i] = xreallocarray(NULL, buckets * s->cap,
+					  sizeof(**s->buf));
+		s->fill[i] = xcalloc(buckets, sizeof(**s->fill));
+	}
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+static void
+free_buffers(struct partition *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->writers && s->buf; i++) {
+		free(s->buf[i]);
+		free(s->fill[i]);
+	}
+	free(s->buf);
+	free(s->fill);
+	s->buf = NULL;
+	s->fill = NULL;
+}
+
+void
+partition_free(struct partition *s)
+{
+	if (!s)
+		return;
+	free_buffers(s);
+	spool_free(s->spool);
+	free(s->bucket);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static int
+put_chunk(struct partition *s, size_t writer, size_t i, struct err *e)
+{
+	struct bucket *b = &s->bucket[i];
+	uint32_t n = s->fill[writer][i];
+	struct chunk c;
+	uint64_t at;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	c = (struct chunk){b->last, n};
+	at = spool_size(s->spool);
+	r = spool_append(s->spool, &c, sizeof(c), e) ||
+	    spool_append(s->spool, s->buf[writer] + i * s->cap,
+			 n * sizeof(struct record), e);
+	b->last = at;
+	b->n += n;
+	pthread_mutex_unlock(&s->lock);
+	s->fill[writer][i] = 0;
+	return r ? -1 : 0;
+}
+
+int
+partition_put(struct partition *s, size_t writer, size_t bucket, struct record r,
+	    struct err *e)
+{
+	uint32_t *fill = &s->fill[writer][bucket];
+
+	s->buf[writer][bucket * s->cap + (*fill)++] = r;
+	return *fill < s->cap ? 0 : put_chunk(s, writer, bucket, e);
+}
+
+int
+partition_flush(struct partition *s, struct err *e)
+{
+	size_t w, i;
+
+	for (w = 0; w < s->writers; w++)
+		for (i = 0; i < s->buckets; i++)
+			if (s->fill[w][i] && put_chunk(s, w, i, e))
+				return -1;
+	free_buffers(s);
+	return 0;
+}
+
+uint64_t
+partition_count(const struct partition *s, size_t bucket)
+{
+	return s->bucket[bucket].n;
+}
+
+static int
+read_chunks(struct partition *s, uint64_t *at, struct record *v, size_t room,
+	    size_t *n, struct err *e)
+{
+	struct chunk c;
+
+	for (*n = 0; *at != NO_CHUNK; *at = c.before, *n += c.n) {
+		if (spool_read(s->spool, *at, &c, sizeof(c), e))
+			return -1;
+		if (c.n > room - *n)
+			break;
+		if (spool_read(s->spool, *at + sizeof(c), v + *n,
+			       c.n * sizeof(*v), e))
+			return -1;
+	}
+	return 0;
+}
+
+int
+partition_read(struct partition *s, size_t bucket, struct partition_at *at,
+	     struct record *v, size_t room, size_t *n, struct err *e)
+{
+	int r;
+
+	if (!at->begun)
+		*at = (struct partition_at){s->bucket[bucket].last, 1};
+	pthread_mutex_lock(&s->lock);
+	r = read_chunks(s, &at->next, v, room, n, e);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+int
+partition_on_disk(const struct partition *s)
+{
+	return spool_on_disk(s->spool);
+}

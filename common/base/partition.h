@@ -1,0 +1,60 @@
+/*
+ * partition.h - records of two numbers, put aside by bucket
+ *
+ * For what is too much to be sorted in memory: writers on several threads put
+ * each record into a bucket, buckets are read back one by one.
+ * What does not fit into `mem` bytes goes to an unlinked file in $TMPDIR.
+ * Records of a bucket come back in no order.
+ */
+#ifndef ASSAY_PARTITION_H
+#define ASSAY_PARTITION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct record {
+	uint64_t key, value;
+};
+
+/* Records that a writer holds for each bucket. */
+enum { PARTITION_LEAST = 16, PARTITION_MOST = 4096 };
+
+struct partition;
+struct partition_writer;
+
+/*
+ * buffers: bytes of all writers together; grows to PARTITION_LEAST records for
+ * each bucket and writer.
+ */
+struct partition *partition_new(size_t buckets, size_t writers, size_t buffers,
+			    size_t mem);
+void partition_free(struct partition *s);	/* NULL is fine */
+
+/* Writer k, 0..writers-1, for one thread at a time. */
+int partition_put(struct partition *s, size_t writer, size_t bucket,
+		struct record r, struct err *e);
+
+/* After the last put, before the first read. */
+int partition_flush(struct partition *s, struct err *e);
+
+uint64_t partition_count(const struct partition *s, size_t bucket);
+
+/* Where the reading of a bucket stands; {0} before the first. */
+struct partition_at {
+	uint64_t next;
+	int begun;
+};
+
+/*
+ * The next *n records of a bucket, 0 after the last: all of them where there is
+ * room for partition_count(), else as many as fit.  room: PARTITION_MOST or more,
+ * or partition_count().  Any thread.  0 or -1.
+ */
+int partition_read(struct partition *s, size_t bucket, struct partition_at *at,
+		 struct record *v, size_t room, size_t *n, struct err *e);
+
+int partition_on_disk(const struct partition *s);
+
+#endif

@@ -1,0 +1,344 @@
+/*
+ * apply.c - candidates that were found outside: --apply
+ *
+ * The file has pairs of names, or, of a bucket that is too large to be written
+ * as pairs, its band records.  A name is the hash of a set of shingles; it
+ * leads to the first document with that set, and with --edit-sim to the first
+ * of each sequence of words that has it.
+ */
+#include "dedup/dedup_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { PAIR_LINE = 8 + 2 * (1 + BAND_NAME) };
+
+static int
+cmp_name(const void *a, const void *b)
+{
+	const struct set_hash *x = a, *y = b;
+
+	if (x->a != y->a)
+		return x->a < y->a ? -1 : 1;
+	return (x->b > y->b) - (x->b < y->b);
+}
+
+static int
+cmp_named(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+static size_t
+name_index(const struct dedup *d, const struct set_hash *h)
+{
+	const struct applied *a = &d->applied;
+	const struct set_hash *p;
+
+	if (!a->n)
+		return SIZE_MAX;
+	p = bsearch(h, a->name, a->n, sizeof(*p), cmp_name);
+	return p ? (size_t)(p - a->name) : SIZE_MAX;
+}
+
+int
+dedup_in_pairs(const struct dedup *d, struct set_hash h)
+{
+	return name_index(d, &h) != SIZE_MAX;
+}
+
+void
+dedup_apply_clear(struct applied *a)
+{
+	free(a->name);
+	free(a->member);
+	free(a->pair);
+	free(a->large);
+	free(a->next);
+}
+
+/* --- the file --- */
+
+/* n hexadecimal digits; 0, or -1. */
+static int
+hex(const char *p, int n, uint64_t *x)
+{
+	int i;
+
+	for (i = 0, *x = 0; i < n; i++) {
+		unsigned c = (unsigned char)p[i];
+		unsigned v = c - '0' < 10 ? c - '0' :
+			c - 'a' < 6 ? c - 'a' + 10 : 16;
+
+		if (v > 15)
+			return -1;
+		*x = *x << 4 | v;
+	}
+	return 0;
+}
+
+static int
+hex_name(const char *p, struct set_hash *h)
+{
+	return hex(p, 16, &h->a) || hex(p + 16, 16, &h->b);
+}
+
+/* A record: key is 0 and pair true, or that of a band. */
+struct record {
+	int pair;
+	uint64_t param, key;
+	struct set_hash name[2];
+};
+
+static int
+parse(const char *p, size_t n, struct record *r)
+{
+	uint64_t band;
+
+	r->pair = n == PAIR_LINE;
+	if (r->pair)
+		return p[8] != ' ' || p[41] != ' ' || hex(p, 8, &r->param) ||
+			hex_name(p + 9, &r->name[0]) ||
+			hex_name(p + 42, &r->name[1]);
+	return n != BAND_LINE || p[8] != ' ' || p[13] != ' ' ||
+		p[BAND_HEAD - 1] != ' ' || hex(p, 8, &r->param) ||
+		hex(p + 9, 4, &band) || hex(p + 14, 16, &r->key) ||
+		hex_name(p + BAND_HEAD, &r->name[0]);
+}
+
+struct names {
+	struct set_hash *v;
+	size_t n, cap;
+};
+
+static void
+add_name(struct names *a, struct set_hash h)
+{
+	if (a->n == a->cap) {
+		a->cap = a->cap ? a->cap + a->cap / 2 : 512;
+		a->v = xreallocarray(a->v, a->cap, sizeof(*a->v));
+	}
+	a->v[a->n++] = h;
+}
+
+/* Two names a pair; of large buckets one, and its key as another. */
+struct loaded {
+	struct names pairs, large;
+};
+
+static int
+read_line(struct dedup *d, const char *p, size_t n, struct loaded *l,
+	  const char *where, uint64_t line, struct err *e)
+{
+	struct record r = {.key = 0};
+
+	if (parse(p, n, &r))
+		return err_set(e, "%s:%llu: byte 1: no record of dedup "
+			       "--emit pairs", where,
+			       (unsigned long long)line);
+	if (r.param != dedup_param(&d->o->mh))
+		return err_set(e, "%s:%llu: byte 1: pairs of other --ngram, "
+			       "--unit, --bands, --rows or --seed", where,
+			       (unsigned long long)line);
+	if (r.pair) {
+		add_name(&l->pairs, r.name[0]);
+		add_name(&l->pairs, r.name[1]);
+	} else {
+		add_name(&l->large, r.name[0]);
+		add_name(&l->large, (struct set_hash){r.key, 0});
+	}
+	return 0;
+}
+
+static int
+read_file(struct dedup *d, struct input *in, struct loaded *l, struct err *e)
+{
+	struct chunk c = {0};
+	int r;
+
+	while ((r = input_chunk(in, &c, 1 << 18, e)) > 0) {
+		const char *p = c.p, *end = c.p + c.n, *lf;
+		uint64_t line = c.line;
+
+		for (; r > 0 && p < end; p = lf + 1, line++) {
+			lf = memchr(p, '\n', (size_t)(end - p));
+			if (!lf)
+				lf = end;
+			if (read_line(d, p, (size_t)(lf - p), l, c.name, line,
+				      e))
+				r = -1;
+		}
+		if (r < 0)
+			break;
+	}
+	chunk_clear(&c);
+	return r;
+}
+
+/* Sorted, each once. */
+static void
+number_names(struct applied *a, const struct loaded *l)
+{
+	size_t n = l->pairs.n + l->large.n / 2, i;
+	struct set_hash *v = xreallocarray(NULL, n + 1, sizeof(*v));
+
+	for (i = 0; i < l->pairs.n; i++)
+		v[i] = l->pairs.v[i];
+	for (i = 0; i < l->large.n; i += 2)
+		v[l->pairs.n + i / 2] = l->large.v[i];
+	qsort(v, n, sizeof(*v), cmp_name);
+	for (i = 0; i < n; i++)
+		if (!a->n || cmp_name(&v[a->n - 1], &v[i]))
+			v[a->n++] = v[i];
+	a->name = v;
+}
+
+static void
+number_records(struct dedup *d, const struct loaded *l)
+{
+	struct applied *a = &d->applied;
+	size_t i;
+
+	a->npairs = l->pairs.n / 2;
+	a->pair = xreallocarray(NULL, a->npairs + 1, sizeof(*a->pair));
+	for (i = 0; i < a->npairs; i++)
+		a->pair[i] = (struct pair){
+			(uint32_t)name_index(d, &l->pairs.v[2 * i]),
+			(uint32_t)name_index(d, &l->pairs.v[2 * i + 1])
+		};
+	a->nlarge = l->large.n / 2;
+	a->large = xreallocarray(NULL, a->nlarge + 1, sizeof(*a->large));
+	for (i = 0; i < a->nlarge; i++)
+		a->large[i] = (struct named){
+			l->large.v[2 * i + 1].a,
+			(uint32_t)name_index(d, &l->large.v[2 * i])
+		};
+	qsort(a->large, a->nlarge, sizeof(*a->large), cmp_named);
+}
+
+int
+dedup_load_pairs(struct dedup *d, struct err *e)
+{
+	struct input *in = input_open(&d->o->apply, 1);
+	struct loaded l = {.pairs = {0}};
+	int r = read_file(d, in, &l, e);
+
+	input_close(in);
+	if (!r && l.pairs.n + l.large.n) {
+		number_names(&d->applied, &l);
+		number_records(d, &l);
+	}
+	free(l.pairs.v);
+	free(l.large.v);
+	return r;
+}
+
+/* --- joined --- */
+
+/* The members of a name, behind those in b. */
+static void
+add_members(const struct applied *a, uint32_t name, struct members *b)
+{
+	uint32_t i = a->member[name];
+
+	for (; i != NOT; i = a->next ? a->next[i] : NOT)
+		members_add(b, i);
+}
+
+static int
+join_pair(struct dedup *d, const struct members *x, const struct members *y,
+	  struct err *e)
+{
+	size_t i, k;
+
+	for (i = 0; i < x->n; i++) {
+		for (k = 0; k < y->n; k++) {
+			uint32_t a = x->v[i], b = y->v[k];
+			int same = a < b ? dedup_compare(d, a, b, e) :
+				dedup_compare(d, b, a, e);
+
+			if (same < 0)
+				return -1;
+			if (same)
+				union_find_join(&d->near, a, b);
+		}
+	}
+	return 0;
+}
+
+static int
+join_pairs(struct dedup *d, struct err *e)
+{
+	const struct applied *a = &d->applied;
+	struct members x = {0}, y = {0};
+	size_t i;
+	int r = 0;
+
+	for (i = 0; !r && i < a->npairs; i++) {
+		x.n = y.n = 0;
+		add_members(a, a->pair[i].a, &x);
+		add_members(a, a->pair[i].b, &y);
+		r = join_pair(d, &x, &y, e);
+	}
+	free(x.v);
+	free(y.v);
+	return r;
+}
+
+static int
+join_large(struct dedup *d, struct err *e)
+{
+	const struct applied *a = &d->applied;
+	struct members b = {0};
+	size_t i;
+	int r = 0;
+
+	for (i = 0; !r && i < a->nlarge; i++) {
+		add_members(a, a->large[i].name, &b);
+		if (i + 1 < a->nlarge && a->large[i + 1].key == a->large[i].key)
+			continue;
+		r = dedup_join_bucket(d, b.v, b.n, e);
+		b.n = 0;
+	}
+	free(b.v);
+	return r;
+}
+
+/* --edit-sim: the members of each set, which no pair names. */
+static int
+join_sets(struct dedup *d, struct err *e)
+{
+	const uint32_t *next = d->applied.next;
+	uint8_t *seen = xcalloc((size_t)d->nm + 1, 1);
+	struct members b = {0};
+	uint32_t i, k;
+	int r = 0;
+
+	/* chains lead from the newest to the first */
+	for (i = d->nm; !r && i--;) {
+		if (seen[i] || d->m[i].same != i || !d->m[i].nset)
+			continue;
+		for (b.n = 0, k = i; k != NOT; k = next[k]) {
+			seen[k] = 1;
+			members_add(&b, k);
+		}
+		r = dedup_join_bucket(d, b.v, b.n, e);
+	}
+	free(seen);
+	free(b.v);
+	return r;
+}
+
+int
+dedup_join_applied(struct dedup *d, struct err *e)
+{
+	if (join_pairs(d, e) || join_large(d, e))
+		return -1;
+	return d->applied.next ? join_sets(d, e) : 0;
+}

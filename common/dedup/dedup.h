@@ -1,0 +1,79 @@
+/*
+ * dedup.h - the job of dedup: documents in, documents out
+ *
+ * Two or three passes over the input, which may be a pipe (input_keep()):
+ *
+ *	scan	every text once: a key for exact, keys of the bands for near,
+ *		the verdict of repeats.  Records are sorted by key.
+ *	look	only where two records had one key: those documents again.
+ *		Texts are compared, sets of shingles collected; then each
+ *		candidate pair is verified and joined.
+ *	write	lines are cut, not parsed, and written or left out.
+ *
+ * What is dropped depends on the input alone, never on threads or memory.
+ */
+#ifndef ASSAY_DEDUP_H
+#define ASSAY_DEDUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/args.h"
+#include "base/err.h"
+#include "dedup/gopher.h"
+#include "dedup/minhash.h"
+#include "dedup/repeats.h"
+#include "record/filter.h"
+
+struct dedup_opts {
+	struct filter_opts filter;
+	int exact, near, spans, repeats;	/* which methods */
+	int normalize;			/* exact: case, space, NFC/NFD alike */
+	struct minhash_opts mh;
+	double threshold, edit_sim;
+	int verify, has_edit;
+	int drop_all, direct;
+	struct arg_list against;
+	int64_t span_bytes, span_tokens;	/* of a window */
+	int has_span_bytes, has_span_tokens;
+	int64_t min_left;
+	int all;			/* spans: cut the first copy too */
+	struct repeat_opts rep;
+	struct gopher_opts gopher;
+	int mark;
+	const char *tokenizer, *split;
+	const char *apply;		/* file of pairs, or NULL */
+	int64_t mem;			/* bytes */
+};
+
+/* What band records depend on besides options; for --version and bands.5. */
+#define DEDUP_FROZEN "words " DEDUP_STR(WORDS_VERSION) ", minhash " \
+	DEDUP_STR(MINHASH_VERSION) ", seed 1 unless --seed says otherwise"
+#define DEDUP_STR(x) DEDUP_STR_(x)
+#define DEDUP_STR_(x) #x
+
+/* Documents are numbered with 32 bits. */
+#define DEDUP_MAX (UINT32_MAX - 1)
+
+/*
+ * Run it: returns EXIT_OK, EXIT_ANSWER (--check), or -1 with e.  Prints the
+ * summary to stderr where a person sees it.
+ */
+int dedup_run(const struct dedup_opts *o, const char *const *files, size_t n,
+	      struct err *e);
+
+/* --emit bands, --emit pairs (bands.5): to -o or stdout.  0 or -1. */
+int dedup_emit_bands(const struct dedup_opts *o, const char *const *files,
+		     size_t n, struct err *e);
+int dedup_emit_pairs(const struct dedup_opts *o, const char *const *files,
+		     size_t n, struct err *e);
+
+/* --explain A B: the two documents of these ids (or FILE:LINE) as near sees them. */
+int dedup_explain(const struct dedup_opts *o, const char *a, const char *b,
+		  const char *const *files, size_t n, int json,
+		  struct err *e);
+
+/* --curve: the S-curve as a table. */
+int dedup_curve(const struct dedup_opts *o, int json, struct err *e);
+
+#endif

@@ -1,0 +1,336 @@
+/*
+ * gopher.c - shares of a text that stand in it more than once
+ *
+ * Lines, paragraphs and n-grams are taken for equal when their 64-bit hashes
+ * are.  One pass with a hash table for each kind of line and each n.  Copies
+ * come in the order of their places, so what they cover is counted as it comes:
+ * only the part behind the end of the copy before.
+ */
+#include "dedup/gopher.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/mem.h"
+
+#define B UINT64_C(0x9e3779b97f4a7c17)
+
+static const struct {
+	const char *name, *option, *help;
+	double max;
+} rules[GOPHER_SHARES] = {
+	{"dup_lines", "dup-line-share",
+	 "repeats: most lines that stand before; 1: off", 0.30},
+	{"dup_paragraphs", "dup-paragraph-share",
+	 "repeats: most paragraphs that stand before", 0.30},
+	{"dup_line_chars", "dup-line-char-share",
+	 "repeats: most characters of such lines", 0.20},
+	{"dup_paragraph_chars", "dup-paragraph-char-share",
+	 "repeats: most characters of such paragraphs", 0.20},
+	{"top_2gram", "top-2gram-share",
+	 "repeats: most characters of the top 2-gram", 0.20},
+	{"top_3gram", "top-3gram-share",
+	 "repeats: most characters of the top 3-gram", 0.18},
+	{"top_4gram", "top-4gram-share",
+	 "repeats: most characters of the top 4-gram", 0.16},
+	{"dup_5gram", "dup-5gram-share",
+	 "repeats: most characters of 5-grams that stand before", 0.15},
+	{"dup_6gram", "dup-6gram-share",
+	 "repeats: most characters of 6-grams that stand before", 0.14},
+	{"dup_7gram", "dup-7gram-share",
+	 "repeats: most characters of 7-grams that stand before", 0.13},
+	{"dup_8gram", "dup-8gram-share",
+	 "repeats: most characters of 8-grams that stand before", 0.12},
+	{"dup_9gram", "dup-9gram-share",
+	 "repeats: most characters of 9-grams that stand before", 0.11},
+	{"dup_10gram", "dup-10gram-share",
+	 "repeats: most characters of 10-grams that stand before", 0.10},
+};
+
+const char *
+gopher_name(int share)
+{
+	return rules[share].name;
+}
+
+/* --- options --- */
+
+void
+gopher_opts_init(struct gopher_opts *o)
+{
+	int i;
+
+	*o = (struct gopher_opts){0};
+	for (i = 0; i < GOPHER_SHARES; i++)
+		o->max[i] = 1;
+}
+
+size_t
+gopher_opts_args(struct gopher_opts *o, struct arg *table)
+{
+	int i;
+
+	table[0] = (struct arg){
+		"gopher", 0, ARG_FLAG, &o->on, NULL,
+		"repeats: the limits of Gopher, where none is given", 0, 0,
+		NULL, NULL
+	};
+	for (i = 0; i < GOPHER_SHARES; i++)
+		table[i + 1] = (struct arg){
+			rules[i].option, 0, ARG_REAL, &o->max[i], "X",
+			rules[i].help, 0, 1, NULL, &o->given[i]
+		};
+	return GOPHER_ARGS;
+}
+
+void
+gopher_opts_done(struct gopher_opts *o)
+{
+	int i, published = o->on;
+
+	o->on = 0;
+	for (i = 0; i < GOPHER_SHARES; i++) {
+		if (published && !o->given[i])
+			o->max[i] = rules[i].max;
+		o->on |= o->max[i] < 1;
+	}
+}
+
+/* --- tables --- */
+
+void
+gopher_clear(struct gopher *g)
+{
+	free(g->key);
+	free(g->gram);
+	free(g->val);
+	*g = (struct gopher){0};
+}
+
+/* An empty table for n keys, at most half full; its mask. */
+static size_t
+table(struct gopher *g, size_t n)
+{
+	size_t cap = 64;
+
+	while (cap < 2 * n)
+		cap *= 2;
+	if (cap > g->cap) {
+		g->key = xreallocarray(g->key, cap, sizeof(*g->key));
+		g->val = xreallocarray(g->val, cap, sizeof(*g->val));
+		g->cap = cap;
+	}
+	memset(g->val, 0, cap * sizeof(*g->val));
+	return cap - 1;
+}
+
+/* How often a key came. */
+static uint32_t *
+times(struct gopher *g, size_t mask, uint64_t key)
+{
+	size_t i = key * B >> 20 & mask;
+
+	while (g->val[i] && g->key[i] != key)
+		i = (i + 1) & mask;
+	g->key[i] = key;
+	return &g->val[i];
+}
+
+static uint64_t
+chars(const char *p, size_t n)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		sum += (p[i] & 0xc0) != 0x80;
+	return sum;
+}
+
+static double
+ratio(uint64_t part, uint64_t all)
+{
+	return all ? (double)part / (double)all : 0;
+}
+
+/* --- lines and paragraphs --- */
+
+/* Bytes of the line end at i: LF, CR LF; 0: none. */
+static size_t
+line_end(struct span t, size_t i)
+{
+	if (i < t.n && t.p[i] == '\n')
+		return 1;
+	return i + 1 < t.n && t.p[i] == '\r' && t.p[i + 1] == '\n' ? 2 : 0;
+}
+
+/* The one from *at on; 0 at the end. */
+static int
+next_piece(struct span t, size_t *at, int paragraph, struct span *out)
+{
+	size_t i = *at, feed, end, k;
+
+	while ((k = line_end(t, i)))
+		i += k;
+	if (i >= t.n)
+		return 0;
+	for (feed = i;; feed++) {
+		const char *lf = memchr(t.p + feed, '\n', t.n - feed);
+
+		feed = lf ? (size_t)(lf - t.p) : t.n;
+		if (!paragraph || feed + 1 >= t.n || line_end(t, feed + 1))
+			break;
+	}
+	end = feed < t.n && t.p[feed - 1] == '\r' ? feed - 1 : feed;
+	*out = (struct span){t.p + i, end - i};
+	*at = end;
+	return 1;
+}
+
+static void
+pieces(struct gopher *g, struct span text, int paragraph, uint64_t all,
+       double *share)
+{
+	size_t at = 0, n = 0, dups = 0, mask;
+	uint64_t sum = 0;
+	struct span x;
+
+	while (next_piece(text, &at, paragraph, &x))
+		n++;
+	mask = table(g, n);
+	at = 0;
+	while (next_piece(text, &at, paragraph, &x)) {
+		if (!(*times(g, mask, XXH3_64bits(x.p, x.n)))++)
+			continue;
+		dups++;
+		sum += chars(x.p, x.n);
+	}
+	share[GOPHER_LINES + paragraph] = ratio(dups, n);
+	share[GOPHER_LINE_CHARS + paragraph] = ratio(sum, all);
+}
+
+/* --- n-grams --- */
+
+/* Characters of places that come in order and may overlap. */
+struct cover {
+	const char *text;
+	size_t to;
+	uint64_t chars;
+};
+
+static void
+cover(struct cover *c, const struct word *w, size_t i, size_t len)
+{
+	size_t from = w[i].start > c->to ? w[i].start : c->to;
+	size_t to = w[i + len - 1].end;
+
+	if (to <= from)
+		return;
+	c->chars += chars(c->text + from, to - from);
+	c->to = to;
+}
+
+/* Hashes of the n-grams; how many. */
+static size_t
+grams(struct gopher *g, const struct word *w, size_t n, size_t len)
+{
+	size_t i, k;
+
+	if (n < len)
+		return 0;
+	if (n > g->gram_cap) {
+		g->gram = xreallocarray(g->gram, n, sizeof(*g->gram));
+		g->gram_cap = n;
+	}
+	for (i = 0; i + len <= n; i++) {
+		uint64_t h = 0;
+
+		for (k = 0; k < len; k++)
+			h = (h + w[i + k].hash) * B;
+		g->gram[i] = h ^ h >> 32;
+	}
+	return n - len + 1;
+}
+
+static uint64_t
+top_chars(struct gopher *g, struct span text, const struct word *w, size_t n,
+	  size_t len)
+{
+	struct cover c = {text.p, 0, 0};
+	size_t ngrams = grams(g, w, n, len), mask = table(g, ngrams), i, top;
+	uint32_t most = 1;
+
+	for (i = 0; i < ngrams; i++) {
+		uint32_t k = ++*times(g, mask, g->gram[i]);
+
+		most = k > most ? k : most;
+	}
+	if (most == 1)
+		return 0;
+	for (top = 0; *times(g, mask, g->gram[top]) < most; top++)
+		;
+	for (i = top; i < ngrams; i++)
+		if (g->gram[i] == g->gram[top])
+			cover(&c, w, i, len);
+	return c.chars;
+}
+
+static uint64_t
+dup_chars(struct gopher *g, struct span text, const struct word *w, size_t n,
+	  size_t len)
+{
+	struct cover c = {text.p, 0, 0};
+	size_t ngrams = grams(g, w, n, len), mask = table(g, ngrams), i;
+
+	for (i = 0; i < ngrams; i++)
+		if ((*times(g, mask, g->gram[i]))++)
+			cover(&c, w, i, len);
+	return c.chars;
+}
+
+/* --- all of them --- */
+
+void
+gopher_shares(struct gopher *g, const double *max, struct span text,
+	      const struct word *w, size_t n, double *share)
+{
+	uint64_t all = chars(text.p, text.n);
+	int i, p;
+
+	for (i = 0; i < GOPHER_SHARES; i++)
+		share[i] = 0;
+	for (p = 0; p < 2; p++)
+		if (max[GOPHER_LINES + p] < 1 || max[GOPHER_LINE_CHARS + p] < 1)
+			pieces(g, text, p, all, share);
+	for (i = GOPHER_TOP; i < GOPHER_SHARES; i++) {
+		size_t len = (size_t)(i - GOPHER_TOP) + 2;
+
+		if (max[i] >= 1)
+			continue;
+		share[i] = ratio(i < GOPHER_DUP ?
+				 top_chars(g, text, w, n, len) :
+				 dup_chars(g, text, w, n, len), all);
+		if (!share[i])	/* then no longer n-gram comes twice */
+			break;
+	}
+	for (i = 0; i < GOPHER_SHARES; i++)
+		if (max[i] >= 1)
+			share[i] = 0;
+}
+
+struct gopher_hit
+gopher_find(struct gopher *g, const struct gopher_opts *o, struct span text,
+	    const struct word *w, size_t n)
+{
+	double share[GOPHER_SHARES];
+	int i;
+
+	gopher_shares(g, o->max, text, w, n, share);
+	for (i = 0; i < GOPHER_SHARES; i++)
+		if (share[i] > o->max[i])
+			return (struct gopher_hit){i, share[i]};
+	return (struct gopher_hit){-1, 0};
+}

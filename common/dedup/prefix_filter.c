@@ -1,0 +1,405 @@
+/*
+ * prefix_filter.c - the similar pairs of one bucket, and not all the others
+ *
+ * A few sets are compared each with each.  Many are joined by their prefixes
+ * (Bayardo, Ma and Srikant 2007; Xiao et al. 2008), which loses no pair.  All
+ * shingles have one order, the rarest of the bucket first.  Two sets x and y,
+ * |y| <= |x|, of Jaccard t or more share t |x| shingles at least and so one
+ * of the first |x| - ceil(t |x|) + 1 of x; and 2t / (1 + t) |y|, so one of
+ * the first |y| - ceil(2t / (1 + t) |y|) + 1 of y.  Sets come in order of
+ * size, each looks up its prefix in an index and then enters its own, shorter
+ * one.  Documents that are alike in what all of the bucket have and differ in
+ * the rest, as those made from a form, so never meet.
+ *
+ * How often a shingle stands is counted in a table that may take two for one:
+ * any order does, if it is the same for all.  What of the index does not fit
+ * into its memory is left to another round.
+ *
+ * Where a list holds only what is one cluster already, a set of that cluster
+ * steps over it whole.
+ */
+#include "dedup/dedup_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum {
+	FEW = 32,		/* sets: each with each */
+	COUNTS = 1 << 20,	/* at most */
+	INDEX_MIN = 4 << 20	/* bytes */
+};
+
+/* A place of the index: the set v[set] has its token at `at`. */
+struct entry {
+	uint32_t set, at, next;
+};
+
+/* All entries of one token, the newest first. */
+struct list {
+	uint64_t token;
+	uint32_t head;		/* NOT: free */
+	uint32_t mixed;		/* of more than one cluster */
+};
+
+struct bucket {
+	struct dedup *d;
+	uint32_t *v;		/* members, the smallest set first */
+	size_t n, apart;	/* apart: clusters */
+	uint32_t *count;
+	size_t ncount;
+	uint64_t *token;	/* of the set at hand */
+	size_t token_cap;
+	uint32_t *met;		/* by set: the last that it was compared with */
+	struct entry *entry;
+	size_t nentry, max_entry;
+	struct list *list;	/* by token */
+	size_t mask;
+};
+
+static int
+cmp32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int
+cmp64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t
+unique(uint32_t *v, size_t n)
+{
+	size_t i, k = 0;
+
+	qsort(v, n, sizeof(*v), cmp32);
+	for (i = 0; i < n; i++)
+		if (k == 0 || v[k - 1] != v[i])
+			v[k++] = v[i];
+	return k;
+}
+
+/* How many clusters the members v[0..n) are in; tmp has room for them. */
+static size_t
+clusters(struct dedup *d, const uint32_t *v, size_t n, uint32_t *tmp)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		tmp[i] = union_find_first(&d->near, v[i]);
+	return unique(tmp, n);
+}
+
+/* --- each with each --- */
+
+static int
+compare(struct bucket *b, uint32_t x, uint32_t y, struct err *e)
+{
+	int same = x < y ? dedup_compare(b->d, x, y, e) :
+		dedup_compare(b->d, y, x, e);
+
+	if (same > 0)
+		b->apart -= (size_t)union_find_join(&b->d->near, x, y);
+	return same < 0 ? -1 : 0;
+}
+
+static int
+each_with_each(struct bucket *b, struct err *e)
+{
+	size_t i, k;
+
+	for (i = 0; i < b->n; i++) {
+		for (k = i + 1; k < b->n; k++) {
+			if (b->apart < 2 && !b->d->ref)
+				return 0;
+			if (compare(b, b->v[i], b->v[k], e))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* --- by prefixes --- */
+
+/* v[0..k) to the least k of n, in any order (Hoare 1961). */
+static void
+select_least(uint64_t *v, size_t n, size_t k)
+{
+	size_t lo = 0, hi = n;
+
+	while (hi - lo > 1 && k > lo && k < hi) {
+		uint64_t pivot = v[lo + (hi - lo) / 2], x;
+		size_t i = lo, j = hi - 1;
+
+		for (;; i++, j--) {
+			while (v[i] < pivot)
+				i++;
+			while (v[j] > pivot)
+				j--;
+			if (i >= j)
+				break;
+			x = v[i];
+			v[i] = v[j];
+			v[j] = x;
+		}
+		/* v[lo..i) <= pivot <= v[i..hi), neither of them all */
+		if (i == lo)
+			i++;
+		if (k <= i)
+			hi = i;
+		else
+			lo = i;
+	}
+}
+
+/* At least share * n rounded up, whatever the last bit of the product. */
+static size_t
+at_least(double share, double n)
+{
+	return (size_t)ceil(share * n * (1 - 1e-9));
+}
+
+static size_t
+place(const struct bucket *b, uint64_t shingle)
+{
+	return shingle & (b->ncount - 1);
+}
+
+static int
+count_shingles(struct bucket *b, struct err *e)
+{
+	uint64_t all = 0;
+	size_t i, k;
+
+	for (i = 0; i < b->n; i++)
+		all += b->d->m[b->v[i]].nset;
+	for (b->ncount = 1024; b->ncount < COUNTS && b->ncount < all;)
+		b->ncount *= 2;
+	b->count = xcalloc(b->ncount, sizeof(*b->count));
+	for (i = 0; i < b->n; i++) {
+		const uint64_t *set = dedup_set(b->d, b->v[i], 0, e);
+
+		if (!set)
+			return -1;
+		for (k = 0; k < b->d->m[b->v[i]].nset; k++)
+			b->count[place(b, set[k])]++;
+	}
+	return 0;
+}
+
+/*
+ * The first k tokens of a set, in order, to b->token.  A token is how often a
+ * shingle stands, then 40 bits of it; two of a set that are one token enter
+ * once, at the first place, which keeps the bounds true.
+ */
+static int
+prefix(struct bucket *b, uint32_t member, size_t k, struct err *e)
+{
+	size_t n = b->d->m[member].nset, i;
+	const uint64_t *set = dedup_set(b->d, member, 0, e);
+
+	if (!set)
+		return -1;
+	if (n > b->token_cap) {
+		b->token_cap = n + n / 2;
+		b->token = xreallocarray(b->token, b->token_cap,
+					 sizeof(*b->token));
+	}
+	for (i = 0; i < n; i++) {
+		uint64_t many = b->count[place(b, set[i])];
+
+		many = many < 0xffffff ? many : 0xffffff;
+		b->token[i] = many << 40 | set[i] >> 24;
+	}
+	select_least(b->token, n, k);
+	qsort(b->token, k, sizeof(*b->token), cmp64);
+	return 0;
+}
+
+static struct list *
+find_list(const struct bucket *b, uint64_t token)
+{
+	size_t i = token * UINT64_C(0x9e3779b97f4a7c17) >> 32 & b->mask;
+
+	while (b->list[i].head != NOT && b->list[i].token != token)
+		i = (i + 1) & b->mask;
+	return &b->list[i];
+}
+
+/* One set of the bucket against those of a list that come before it. */
+static int
+probe_list(struct bucket *b, uint32_t x, size_t at, struct list *l,
+	   struct err *e)
+{
+	struct dedup *d = b->d;
+	uint32_t i, root = union_find_first(&d->near, b->v[x]);
+	size_t nx = d->m[b->v[x]].nset, ny, rest;
+	double t = d->o->threshold;
+	int mixed = 0;
+
+	for (i = l->head; i != NOT; i = b->entry[i].next) {
+		const struct entry *y = &b->entry[i];
+
+		if (!l->mixed && !d->ref &&
+		    union_find_first(&d->near, b->v[y->set]) == root)
+			return 0;
+		ny = d->m[b->v[y->set]].nset;
+		if (ny < at_least(t, (double)nx))
+			return 0;
+		mixed |= union_find_first(&d->near, b->v[y->set]) != root;
+		if (b->met[y->set] == x)
+			continue;
+		b->met[y->set] = x;
+		rest = nx - at < ny - y->at ? nx - at : ny - y->at;
+		if (rest < at_least(t / (1 + t), (double)(nx + ny)))
+			continue;
+		if (compare(b, b->v[x], b->v[y->set], e))
+			return -1;
+		root = union_find_first(&d->near, b->v[x]);
+	}
+	l->mixed &= (uint32_t)mixed;
+	return 0;
+}
+
+static void
+enter(struct bucket *b, uint32_t x, size_t k)
+{
+	struct union_find *near = &b->d->near;
+	size_t i;
+
+	for (i = 0; i < k; i++) {
+		struct list *l = find_list(b, b->token[i]);
+
+		if (i && b->token[i] == b->token[i - 1])
+			continue;
+		b->entry[b->nentry] = (struct entry){x, (uint32_t)i, l->head};
+		if (l->head != NOT)
+			l->mixed |= union_find_first(near, b->v[x]) !=
+				union_find_first(near,
+					      b->v[b->entry[l->head].set]);
+		l->token = b->token[i];
+		l->head = (uint32_t)b->nentry++;
+	}
+}
+
+/* Enter sets from `from` on while there is room; compare all behind. */
+static int
+one_round(struct bucket *b, size_t from, size_t *next, struct err *e)
+{
+	double t = b->d->o->threshold;
+	size_t i, k, n, look, keep;
+
+	memset(b->list, 0xff, (b->mask + 1) * sizeof(*b->list));
+	memset(b->met, 0xff, b->n * sizeof(*b->met));
+	for (i = 0; i <= b->mask; i++)
+		b->list[i].mixed = 0;
+	b->nentry = 0;
+	*next = b->n;
+	for (i = from; i < b->n && (b->apart > 1 || b->d->ref); i++) {
+		n = b->d->m[b->v[i]].nset;
+		look = n - at_least(t, (double)n) + 1;
+		keep = n - at_least(2 * t / (1 + t), (double)n) + 1;
+		if (prefix(b, b->v[i], look, e))
+			return -1;
+		for (k = 0; k < look; k++)
+			if ((!k || b->token[k] != b->token[k - 1]) &&
+			    probe_list(b, (uint32_t)i, k,
+				       find_list(b, b->token[k]), e))
+				return -1;
+		if (*next == b->n && b->nentry + keep > b->max_entry)
+			*next = i;
+		if (*next == b->n)
+			enter(b, (uint32_t)i, keep);
+	}
+	return 0;
+}
+
+/* By size, then by number; the members are made of both for that. */
+static void
+by_size(struct bucket *b)
+{
+	uint64_t *key = xreallocarray(NULL, b->n, sizeof(*key));
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		key[i] = (uint64_t)b->d->m[b->v[i]].nset << 32 | b->v[i];
+	qsort(key, b->n, sizeof(*key), cmp64);
+	for (i = 0; i < b->n; i++)
+		b->v[i] = (uint32_t)key[i];
+	free(key);
+}
+
+/* Room for the index: what --mem gives, but not less than the longest set. */
+static void
+open_index(struct bucket *b)
+{
+	double t = b->d->o->threshold;
+	size_t each = sizeof(*b->entry) + 4 * sizeof(*b->list), i, keep;
+	size_t all = 0, most = 0, max = b->d->mem / 16;
+
+	for (i = 0; i < b->n; i++) {
+		size_t n = b->d->m[b->v[i]].nset;
+
+		keep = n - at_least(2 * t / (1 + t), (double)n) + 1;
+		all += keep;
+		most = keep > most ? keep : most;
+	}
+	max = (max < INDEX_MIN ? INDEX_MIN : max) / each;
+	max = max < most ? most : max;
+	b->max_entry = all < max ? all : max;
+	b->entry = xreallocarray(NULL, b->max_entry, sizeof(*b->entry));
+	for (b->mask = 64; b->mask < 2 * b->max_entry;)
+		b->mask *= 2;
+	b->list = xreallocarray(NULL, b->mask, sizeof(*b->list));
+	b->mask--;
+	b->met = xreallocarray(NULL, b->n, sizeof(*b->met));
+}
+
+static int
+by_prefix(struct bucket *b, struct err *e)
+{
+	size_t from, next;
+	int r;
+
+	by_size(b);
+	open_index(b);
+	r = count_shingles(b, e);
+	for (from = 0; !r && from < b->n; from = next)
+		r = one_round(b, from, &next, e);
+	free(b->entry);
+	free(b->list);
+	free(b->met);
+	free(b->count);
+	free(b->token);
+	return r;
+}
+
+int
+dedup_join_bucket(struct dedup *d, uint32_t *v, size_t n, struct err *e)
+{
+	struct bucket b = {.d = d, .v = v};
+	size_t i;
+
+	if (n < 2)	/* of --apply: documents that are not here */
+		return 0;
+	for (i = 0; i < n; i++)
+		v[i] = d->m[v[i]].same;
+	b.n = unique(v, n);
+	if (!d->o->verify) {
+		for (i = 1; i < b.n; i++)
+			union_find_join(&d->near, v[0], v[i]);
+		return 0;
+	}
+	b.apart = clusters(d, v, b.n, v + b.n);
+	if (b.n <= FEW)
+		return each_with_each(&b, e);
+	return b.apart > 1 || d->ref ? by_prefix(&b, e) : 0;
+}

@@ -1,0 +1,200 @@
+/*
+ * repeats.c - text that loops
+ *
+ * run: a loop of count times p units holds (count - 1) * p places in a row
+ * where u[i] == u[i - p], so it holds a multiple of that number: only those
+ * places are looked at, and from a hit the run is followed to both sides.
+ * Cost: n / 31 for p = 1, less for others.
+ *
+ * phrase: if an n-gram stands c times, so do its bigrams.  One pass counts
+ * bigrams in a hash table; places whose bigram is rarer than `count` are cold.
+ * n-grams that cover the share make at least share / 2 of all places hot, so
+ * nearly every document is done after that pass.  For the rest, n-grams that
+ * begin at hot places and stay on them are counted, each n on its own.
+ */
+#include "dedup/repeats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { PHRASE_MIN = 2, PHRASE_MAX = 13 };
+
+#define B UINT64_C(0x9e3779b97f4a7c17)
+
+void
+repeat_opts_init(struct repeat_opts *o)
+{
+	*o = (struct repeat_opts){32, 13, 32, 0.2};
+}
+
+void
+repeats_clear(struct repeats *r)
+{
+	free(r->key);
+	free(r->val);
+	*r = (struct repeats){0};
+}
+
+static struct repeat
+find_run(const struct repeat_opts *o, const uint64_t *u, size_t n)
+{
+	size_t p, i, s, e, step;
+
+	for (p = 1; p <= (size_t)o->run_max; p++) {
+		if (n / p < (size_t)o->run_count)
+			break;
+		step = ((size_t)o->run_count - 1) * p;
+		for (i = step; i < n; i += step) {
+			if (u[i] != u[i - p])
+				continue;
+			for (s = i; s > p && u[s - 1] == u[s - 1 - p]; s--)
+				;
+			for (e = i + 1; e < n && u[e] == u[e - p]; e++)
+				;
+			s -= p;
+			if ((e - s) / p >= (size_t)o->run_count)
+				return (struct repeat){REPEAT_RUN, s, e, p,
+						       (e - s) / p};
+		}
+	}
+	return (struct repeat){REPEAT_NONE, 0, 0, 0, 0};
+}
+
+/* --- the phrase rule --- */
+
+/* An empty table for n keys, at most half full. */
+static size_t
+table(struct repeats *r, size_t n)
+{
+	size_t cap = 64;
+
+	while (cap < 2 * n)
+		cap *= 2;
+	if (cap > r->cap) {
+		r->key = xreallocarray(r->key, cap, sizeof(*r->key));
+		r->val = xreallocarray(r->val, 3 * cap, sizeof(*r->val));
+		r->cap = cap;
+	}
+	memset(r->val, 0, cap * sizeof(*r->val));
+	return cap - 1;
+}
+
+/* The slot of a key, which is new when val is 0. */
+static size_t
+slot(const struct repeats *r, size_t mask, uint64_t key)
+{
+	size_t i = key * B >> 20 & mask;
+
+	while (r->val[i] && r->key[i] != key)
+		i = (i + 1) & mask;
+	return i;
+}
+
+static uint64_t
+gram(const uint64_t *u, size_t n)
+{
+	uint64_t h = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h = (h + u[i]) * B;
+	return h ^ h >> 32;
+}
+
+/* hot[i]: how many places in a row from i have a common bigram. */
+static size_t
+find_hot(struct repeats *r, const uint64_t *u, size_t n, size_t count,
+	 uint32_t *hot)
+{
+	size_t mask = table(r, n), i, k, sum = 0;
+
+	for (i = 0; i + 1 < n; i++) {
+		uint64_t key = gram(u + i, 2);
+
+		k = slot(r, mask, key);
+		r->key[k] = key;
+		r->val[k]++;
+		hot[i] = (uint32_t)k;
+	}
+	hot[n - 1] = 0;
+	for (i = n - 1; i--;) {
+		int is = r->val[hot[i]] >= count;
+
+		sum += is;
+		hot[i] = is ? hot[i + 1] + 1 : 0;
+	}
+	return sum;
+}
+
+/* The most frequent n-gram of len units, copies counted from the left. */
+static struct repeat
+top_gram(struct repeats *r, const uint64_t *u, size_t n, size_t len,
+	 const uint32_t *hot)
+{
+	struct repeat best = {REPEAT_NONE, 0, 0, len, 0};
+	uint32_t *first, *next;		/* where it stands first; free from */
+	size_t mask = table(r, n), i, k;
+
+	first = r->val + mask + 1;
+	next = first + mask + 1;
+	for (i = 0; i + len <= n; i++) {
+		uint64_t key;
+
+		if (hot[i] + 1 < len)
+			continue;
+		key = gram(u + i, len);
+		k = slot(r, mask, key);
+		if (!r->val[k]) {
+			r->key[k] = key;
+			first[k] = (uint32_t)i;
+			next[k] = 0;
+		}
+		if (i < next[k])
+			continue;
+		next[k] = (uint32_t)(i + len);
+		if (++r->val[k] > best.times) {
+			best.times = r->val[k];
+			best.start = first[k];
+		}
+	}
+	best.end = best.start + len;
+	return best;
+}
+
+static struct repeat
+find_phrase(struct repeats *r, const struct repeat_opts *o, const uint64_t *u,
+	    size_t n)
+{
+	struct repeat best = {REPEAT_NONE, 0, 0, 0, 0};
+	size_t count = (size_t)o->phrase_count, len, hot_places;
+	double need = o->phrase_share * (double)n;
+	uint32_t *hot;
+
+	if (!count || n / PHRASE_MIN < count)
+		return best;
+	hot = xreallocarray(NULL, n, sizeof(*hot));
+	hot_places = find_hot(r, u, n, count, hot);
+	for (len = PHRASE_MIN; len <= PHRASE_MAX; len++) {
+		if ((double)hot_places < need * (double)(len - 1) / (double)len)
+			break;
+		best = top_gram(r, u, n, len, hot);
+		if (best.times >= count &&
+		    (double)(best.times * len) >= need) {
+			best.rule = REPEAT_PHRASE;
+			break;
+		}
+	}
+	free(hot);
+	return best;
+}
+
+struct repeat
+repeats_find(struct repeats *r, const struct repeat_opts *o,
+	     const uint64_t *unit, size_t n)
+{
+	struct repeat x = find_run(o, unit, n);
+
+	return x.rule ? x : find_phrase(r, o, unit, n);
+}

@@ -1,0 +1,80 @@
+/*
+ * view_select.c - some windows or documents of a shard, to an output
+ */
+#include "inspect/view_select.h"
+
+#include "base/rng.h"
+
+static int
+window(struct lookout *w, uint64_t k, struct err *e)
+{
+	if (look_window(&w->look, k, w->form, &w->buf, e) < 0)
+		return -1;
+	return output_put(w->out, &w->buf, e);
+}
+
+int
+lookout_windows(struct lookout *w, uint64_t first, uint64_t count,
+		struct err *e)
+{
+	uint64_t n = shards_windows(w->look.shards, w->look.T), i;
+
+	for (i = 0; i < count && (!i || first + i < n); i++)
+		if (window(w, first + i, e) < 0)
+			return -1;
+	return 0;
+}
+
+int
+lookout_random(struct lookout *w, uint64_t seed, uint64_t count,
+	       struct err *e)
+{
+	uint64_t n = shards_windows(w->look.shards, w->look.T), i;
+
+	if (n == 0)		/* says why */
+		return window(w, 0, e);
+	for (i = 0; i < count && i < n; i++)
+		if (window(w, rng_permute(seed, RNG_PICK, i, n), e) < 0)
+			return -1;
+	return 0;
+}
+
+int
+lookout_samples(struct lookout *w, enum order_kind order, uint64_t seed,
+		uint64_t first, uint64_t count, struct err *e)
+{
+	uint64_t n = shards_windows(w->look.shards, w->look.T), i;
+
+	if (n == 0)		/* says why */
+		return window(w, 0, e);
+	for (i = 0; i < count; i++)
+		if (window(w, order_window(order, seed, n, first + i), e) < 0)
+			return -1;
+	return 0;
+}
+
+int
+lookout_doc(struct lookout *w, const char *id, struct err *e)
+{
+	const struct shard_info *info = shards_info(w->look.shards);
+	struct span want = span_str(id);
+	uint64_t d, hits = 0;
+	struct shard_doc doc;
+	struct buf tmp = {0};
+
+	for (d = 0; d < info->pieces; d++) {
+		if (shards_doc(w->look.shards, d, &doc, e) < 0)
+			break;
+		if (!span_eq(shards_doc_id(&doc, &tmp), want))
+			continue;
+		hits++;
+		if (look_record(&w->look, d, w->form, &w->buf, e) < 0 ||
+		    output_put(w->out, &w->buf, e) < 0)
+			break;
+	}
+	buf_clear(&tmp);
+	if (!e->set && hits == 0)
+		err_set(e, "no document %s among %llu", id,
+			(unsigned long long)info->docs);
+	return e->set ? -1 : 0;
+}

@@ -1,0 +1,525 @@
+/*
+ * packer.c - documents of token ids to training windows
+ *
+ * All roads but plain concat build a struct window and give it to emit(),
+ * which counts it and hands it on, or puts it aside when a shuffle is wanted.
+ * A record in the spool is the window's head, parts, names and ids, byte for
+ * byte as they stand in memory: it never leaves the process.
+ *
+ * Best-fit holds pieces until their memory passes its share of `mem`, packs
+ * them (best_fit.c), and puts the bins out in the order of their first piece,
+ * pieces of a bin in input order, so that the corpus keeps its rough order.
+ * A buffer of a few thousand windows packs as well as the whole corpus would.
+ */
+#include "pack/packer.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/spool.h"
+#include "pack/best_fit.h"
+
+struct part {
+	uint64_t doc;		/* number of the document, from 0 */
+	uint64_t at;
+	size_t name, name_n;	/* its id in window.names */
+	uint32_t n;
+	int last;
+};
+
+struct window {
+	uint32_t real, nparts;
+	uint32_t fresh;		/* tokens that were in no window before */
+	size_t cap;		/* of part */
+	struct part *part;
+	uint32_t *ids;		/* [seq_len + 1] */
+	struct buf names;
+};
+
+/* A piece that waits for its bin. */
+struct piece {
+	uint64_t doc, at;
+	size_t ids, name, name_n;	/* offsets in hold.ids, hold.names */
+	uint32_t n, fresh;
+	int last;
+};
+
+struct hold {
+	struct piece *v;
+	size_t n, cap;
+	struct buf ids, names;
+};
+
+/* Tokens of one document in the windows of this batch. */
+struct share {
+	uint64_t doc, n;
+};
+
+struct packer {
+	struct packer_opts o;
+	struct packer_sink sink;
+	struct packer_stats st;
+	uint32_t size;		/* seq_len + 1 */
+	struct window win;	/* being filled */
+	struct hold hold;
+	struct spool *spool;
+	uint64_t *at;		/* [windows + 1] of the spool's records */
+	size_t nat, atcap;
+	struct shard_part *out;	/* parts as the sink wants them */
+	size_t outcap;
+	/* for spanning and largest */
+	uint64_t last_span;	/* window of the last bound, plus 1 */
+	uint64_t batch_windows, batch_tokens, batch_max, batches;
+	struct share *share;
+	size_t nshare, sharecap;
+};
+
+int
+packer_windowed(const struct packer_opts *o)
+{
+	return o->shuffle || o->policy != POLICY_CONCAT;
+}
+
+struct packer *
+packer_new(const struct packer_opts *o, const struct packer_sink *sink)
+{
+	struct packer *p = xcalloc(1, sizeof(*p));
+
+	p->o = *o;
+	p->sink = *sink;
+	p->size = o->seq_len + 1;
+	if (packer_windowed(o))
+		p->win.ids = xreallocarray(NULL, p->size, sizeof(uint32_t));
+	if (o->shuffle)
+		p->spool = spool_new(o->policy == POLICY_BEST_FIT ?
+				     o->mem / 2 : o->mem);
+	return p;
+}
+
+static void
+window_clear(struct window *w)
+{
+	free(w->part);
+	free(w->ids);
+	buf_clear(&w->names);
+}
+
+void
+packer_free(struct packer *p)
+{
+	if (!p)
+		return;
+	window_clear(&p->win);
+	free(p->hold.v);
+	buf_clear(&p->hold.ids);
+	buf_clear(&p->hold.names);
+	spool_free(p->spool);
+	free(p->at);
+	free(p->out);
+	free(p->share);
+	free(p);
+}
+
+/* --- what the summary says --- */
+
+static void
+batch_done(struct packer *p, uint64_t most, uint64_t tokens)
+{
+	double share = tokens ? (double)most / tokens : 0;
+
+	if (share > p->st.largest)
+		p->st.largest = share;
+	p->batches++;
+	p->batch_max = p->batch_tokens = p->batch_windows = 0;
+	p->nshare = 0;
+}
+
+/* A document of n tokens goes on at the end of the plain stream. */
+static void
+count_stream(struct packer *p, uint64_t n)
+{
+	uint64_t T = p->o.seq_len, B = T * p->o.batch;
+	uint64_t at = p->st.tokens - n, part;
+
+	if (n && at && (at - 1) / T + 1 != p->last_span) {
+		p->last_span = (at - 1) / T + 1;
+		p->st.spanning++;
+	}
+	for (; n; n -= part, at += part) {
+		part = B - at % B < n ? B - at % B : n;
+		if (part > p->batch_max)
+			p->batch_max = part;
+		if ((at + part) % B == 0)
+			batch_done(p, p->batch_max, B);
+	}
+}
+
+static int
+share_cmp(const void *a, const void *b)
+{
+	const struct share *x = a, *y = b;
+
+	return (x->doc > y->doc) - (x->doc < y->doc);
+}
+
+static uint64_t
+share_most(struct packer *p)
+{
+	uint64_t most = 0, sum = 0;
+	size_t i;
+
+	qsort(p->share, p->nshare, sizeof(*p->share), share_cmp);
+	for (i = 0; i < p->nshare; i++) {
+		if (i && p->share[i].doc != p->share[i - 1].doc)
+			sum = 0;
+		sum += p->share[i].n;
+		if (sum > most)
+			most = sum;
+	}
+	return most;
+}
+
+static void
+count_window(struct packer *p, const struct window *w)
+{
+	uint32_t i;
+
+	p->st.windows++;
+	p->st.spanning += w->nparts > 1;
+	p->st.repeated += w->real - w->fresh;
+	p->st.padding += p->size - w->real;
+	if (p->nshare + w->nparts > p->sharecap) {
+		p->sharecap = 2 * (p->nshare + w->nparts);
+		p->share = xreallocarray(p->share, p->sharecap,
+					 sizeof(*p->share));
+	}
+	for (i = 0; i < w->nparts; i++)
+		p->share[p->nshare++] = (struct share){w->part[i].doc,
+						       w->part[i].n};
+	p->batch_tokens += w->real;
+	if (++p->batch_windows == p->o.batch)
+		batch_done(p, share_most(p), p->batch_tokens);
+}
+
+/* --- windows out --- */
+
+static int
+window_out(struct packer *p, const struct window *w, struct err *e)
+{
+	uint32_t i;
+
+	count_window(p, w);
+	if (w->nparts > p->outcap) {
+		p->outcap = 2 * w->nparts;
+		p->out = xreallocarray(p->out, p->outcap, sizeof(*p->out));
+	}
+	for (i = 0; i < w->nparts; i++)
+		p->out[i] = (struct shard_part){
+			.id = {w->names.p + w->part[i].name,
+			       w->part[i].name_n},
+			.at = w->part[i].at,
+			.n = w->part[i].n,
+			.last = w->part[i].last,
+		};
+	return p->sink.window(p->sink.ctx, w->ids, w->real, p->out, w->nparts,
+			      e);
+}
+
+/* What a record in the spool begins with; parts, names and ids follow. */
+struct head {
+	uint32_t real, nparts, fresh;
+	size_t names;
+};
+
+static int
+window_spool(struct packer *p, const struct window *w, struct err *e)
+{
+	struct head h = {w->real, w->nparts, w->fresh, w->names.n};
+
+	if (p->nat == p->atcap) {
+		p->atcap = p->atcap ? 2 * p->atcap : 1024;
+		p->at = xreallocarray(p->at, p->atcap, sizeof(*p->at));
+	}
+	p->at[p->nat++] = spool_size(p->spool);
+	if (spool_append(p->spool, &h, sizeof(h), e) ||
+	    spool_append(p->spool, w->part, w->nparts * sizeof(*w->part), e) ||
+	    spool_append(p->spool, w->names.p, w->names.n, e) ||
+	    spool_append(p->spool, w->ids, w->real * sizeof(*w->ids), e))
+		return -1;
+	return 0;
+}
+
+static int
+window_unspool(struct packer *p, uint64_t at, struct window *w, struct err *e)
+{
+	struct head h;
+
+	if (spool_read(p->spool, at, &h, sizeof(h), e))
+		return -1;
+	at += sizeof(h);
+	w->real = h.real;
+	w->fresh = h.fresh;
+	w->nparts = h.nparts;
+	if (h.nparts > w->cap) {
+		w->cap = 2 * h.nparts;
+		w->part = xreallocarray(w->part, w->cap, sizeof(*w->part));
+	}
+	buf_reset(&w->names);
+	buf_reserve(&w->names, h.names + 1);
+	w->names.n = h.names;
+	if (spool_read(p->spool, at, w->part, h.nparts * sizeof(*w->part), e))
+		return -1;
+	at += h.nparts * sizeof(*w->part);
+	if (spool_read(p->spool, at, w->names.p, h.names, e))
+		return -1;
+	at += h.names;
+	return spool_read(p->spool, at, w->ids, h.real * sizeof(*w->ids), e);
+}
+
+/* The window is done: on to the sink or aside, and begin an empty one. */
+static int
+emit(struct packer *p, struct err *e)
+{
+	struct window *w = &p->win;
+	int r = 0;
+
+	if (w->fresh)
+		r = p->spool ? window_spool(p, w, e) : window_out(p, w, e);
+	w->real = w->nparts = w->fresh = 0;
+	buf_reset(&w->names);
+	return r;
+}
+
+static void
+window_add(struct packer *p, struct span id, const struct part *from,
+	   const uint32_t *ids, uint32_t fresh)
+{
+	struct window *w = &p->win;
+	struct part *to;
+
+	if (w->nparts == w->cap) {
+		w->cap = w->cap ? 2 * w->cap : 16;
+		w->part = xreallocarray(w->part, w->cap, sizeof(*w->part));
+	}
+	to = &w->part[w->nparts++];
+	*to = *from;
+	to->name = w->names.n;
+	to->name_n = id.n;
+	buf_put(&w->names, id.p, id.n);
+	memcpy(w->ids + w->real, ids, from->n * sizeof(*ids));
+	w->real += from->n;
+	w->fresh += fresh;
+}
+
+/* --- concat with windows: the stream, cut --- */
+
+static int
+add_concat(struct packer *p, struct span id, const uint32_t *ids, size_t n,
+	   struct err *e)
+{
+	struct part part = {.doc = p->st.docs};
+	size_t at = 0, repeat = 0;
+
+	while (at < n) {
+		part.at = at - repeat;
+		part.n = p->size - p->win.real;
+		if (part.n > n - part.at)
+			part.n = n - part.at;
+		part.last = part.at + part.n == n;
+		window_add(p, id, &part, ids + part.at, part.n - repeat);
+		at = part.at + part.n;
+		if (p->win.real < p->size)
+			break;
+		if (emit(p, e))
+			return -1;
+		repeat = 1;
+	}
+	/* A full window ended with the document: its last token goes on. */
+	if (repeat && at == n && p->win.real == 0) {
+		part.at = n - 1;
+		part.n = 1;
+		part.last = 1;
+		window_add(p, id, &part, ids + n - 1, 0);
+	}
+	return 0;
+}
+
+/* --- pieces of at most a window, for best-fit and pad --- */
+
+typedef int piece_fn(struct packer *, struct span, const struct part *,
+		     const uint32_t *, uint32_t fresh, struct err *);
+
+static int
+each_piece(struct packer *p, struct span id, const uint32_t *ids, size_t n,
+	   piece_fn *fn, struct err *e)
+{
+	struct part part = {.doc = p->st.docs};
+	size_t at = 0;
+
+	while (at < n) {
+		part.at = at ? at - 1 : 0;
+		part.n = n - part.at < p->size ? n - part.at : p->size;
+		part.last = part.at + part.n == n;
+		if (fn(p, id, &part, ids + part.at, part.n - (at > 0), e))
+			return -1;
+		at = part.at + part.n;
+	}
+	return 0;
+}
+
+static int
+pad_piece(struct packer *p, struct span id, const struct part *part,
+	  const uint32_t *ids, uint32_t fresh, struct err *e)
+{
+	window_add(p, id, part, ids, fresh);
+	return emit(p, e);
+}
+
+static int
+hold_bin(struct packer *p, uint32_t first, const uint32_t *next,
+	 struct err *e)
+{
+	const struct hold *h = &p->hold;
+	const struct piece *v;
+	struct part part = {0};
+	uint32_t i;
+
+	for (i = first; i != UINT32_MAX; i = next[i]) {
+		v = &h->v[i];
+		part.doc = v->doc;
+		part.at = v->at;
+		part.n = v->n;
+		part.last = v->last;
+		window_add(p, (struct span){h->names.p + v->name, v->name_n},
+			   &part, (const uint32_t *)(h->ids.p + v->ids),
+			   v->fresh);
+	}
+	return emit(p, e);
+}
+
+/* Pack what is held: bins in the order of their first piece. */
+static int
+hold_flush(struct packer *p, struct err *e)
+{
+	struct hold *h = &p->hold;
+	uint32_t *len = xreallocarray(NULL, h->n + 1, sizeof(*len));
+	uint32_t *bin = xreallocarray(NULL, h->n + 1, sizeof(*bin));
+	uint32_t *head;
+	size_t bins, i;
+	int r = 0;
+
+	for (i = 0; i < h->n; i++)
+		len[i] = h->v[i].n;
+	bins = bestfit(len, h->n, p->size, bin);
+	head = xreallocarray(NULL, bins + 1, sizeof(*head));
+	memset(head, 0xff, bins * sizeof(*head));
+	for (i = h->n; i-- > 0; head[bin[i]] = i)
+		len[i] = head[bin[i]];		/* from here on: the next */
+	for (i = 0; i < h->n && !r; i++)
+		if (head[bin[i]] == i)
+			r = hold_bin(p, i, len, e);
+	free(head);
+	free(bin);
+	free(len);
+	h->n = 0;
+	buf_reset(&h->ids);
+	buf_reset(&h->names);
+	return r;
+}
+
+/* With the arrays of hold_flush(). */
+static size_t
+hold_bytes(const struct hold *h)
+{
+	return h->ids.n + h->names.n +
+	    h->n * (sizeof(*h->v) + 5 * sizeof(uint32_t));
+}
+
+static int
+hold_piece(struct packer *p, struct span id, const struct part *part,
+	   const uint32_t *ids, uint32_t fresh, struct err *e)
+{
+	struct hold *h = &p->hold;
+
+	if (h->n && (h->n == INT32_MAX || hold_bytes(h) +
+		     part->n * sizeof(*ids) > p->o.mem / 2) &&
+	    hold_flush(p, e))
+		return -1;
+	if (h->n == h->cap) {
+		h->cap = h->cap ? 2 * h->cap : 1024;
+		h->v = xreallocarray(h->v, h->cap, sizeof(*h->v));
+	}
+	h->v[h->n++] = (struct piece){
+		.doc = part->doc, .at = part->at, .n = part->n,
+		.last = part->last, .fresh = fresh,
+		.ids = h->ids.n, .name = h->names.n, .name_n = id.n,
+	};
+	buf_put(&h->ids, ids, part->n * sizeof(*ids));
+	buf_put(&h->names, id.p, id.n);
+	return 0;
+}
+
+/* --- the calls --- */
+
+int
+packer_add(struct packer *p, struct span id, const uint32_t *ids, size_t n,
+	   struct err *e)
+{
+	int r;
+
+	p->st.tokens += n;
+	if (!packer_windowed(&p->o)) {
+		count_stream(p, n);
+		r = p->sink.doc(p->sink.ctx, id, ids, n, e);
+	} else if (p->o.policy == POLICY_CONCAT) {
+		r = add_concat(p, id, ids, n, e);
+	} else {
+		r = each_piece(p, id, ids, n, p->o.policy == POLICY_PAD ?
+			       pad_piece : hold_piece, e);
+	}
+	p->st.docs++;
+	return r;
+}
+
+static int
+out_shuffled(struct packer *p, struct err *e)
+{
+	uint64_t n = p->nat, i, k;
+
+	for (i = 0; i < n; i++) {
+		k = rng_permute(p->o.seed, RNG_SHUFFLE, i, n);
+		if (window_unspool(p, p->at[k], &p->win, e) ||
+		    window_out(p, &p->win, e))
+			return -1;
+	}
+	return 0;
+}
+
+int
+packer_finish(struct packer *p, struct err *e)
+{
+	struct packer_stats *s = &p->st;
+
+	if (p->hold.n && hold_flush(p, e))
+		return -1;
+	if (packer_windowed(&p->o)) {
+		if (emit(p, e) || (p->spool && out_shuffled(p, e)))
+			return -1;
+		if (!p->batches && p->batch_windows)
+			batch_done(p, share_most(p), p->batch_tokens);
+		return 0;
+	}
+	s->windows = s->tokens ? (s->tokens - 1) / p->o.seq_len : 0;
+	if (p->last_span > s->windows)
+		s->spanning--;
+	if (!p->batches && s->tokens)
+		batch_done(p, p->batch_max, s->tokens);
+	return 0;
+}
+
+struct packer_stats
+packer_stats(const struct packer *p)
+{
+	return p->st;
+}

@@ -1,0 +1,282 @@
+/*
+ * rare_model.c - see rare_model.h
+ *
+ * The matrices stay in the mapped file; rare/matrix.h reads them.
+ */
+#include "rare/rare_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+/* Names of the input and of the output matrix, by family. */
+static const char *const embed_names[] = {
+	"model.embed_tokens.weight", "transformer.wte.weight", "wte.weight",
+	"gpt_neox.embed_in.weight", "model.decoder.embed_tokens.weight",
+	"transformer.word_embeddings.weight", "word_embeddings.weight",
+	"backbone.embeddings.weight", "backbone.embedding.weight",
+	"model.language_model.embed_tokens.weight",
+	"language_model.model.embed_tokens.weight",
+	"model.transformer.wte.weight", "tok_embeddings.weight",
+	"embed_tokens.weight", NULL
+};
+static const char *const head_names[] = {
+	"lm_head.weight", "embed_out.weight", "output.weight",
+	"language_model.lm_head.weight", "model.transformer.ff_out.weight",
+	NULL
+};
+
+static const struct st_tensor *
+find(const struct st *s, const char *name, const char *const *names)
+{
+	const struct st_tensor *t = NULL;
+	size_t i;
+
+	if (name)
+		return st_find(s, name);
+	for (i = 0; names[i] && !t; i++)
+		t = st_find(s, names[i]);
+	return t;
+}
+
+static int
+is_matrix(const struct st_tensor *t, struct err *e)
+{
+	if (t->ndim == 2 && t->shape[0] > 0 && t->shape[1] > 0 &&
+	    t->shape[0] < UINT32_MAX)
+		return 0;
+	return err_set(e, "%s: tensor %s: %d dimensions, expected rows and "
+		       "columns", t->file, t->name, t->ndim);
+}
+
+/* The tensor as rows of C numbers, where it lies. */
+static int
+rows(const struct st_tensor *t, size_t C, struct rows *m, struct err *e)
+{
+	static const struct {
+		enum st_dtype from;
+		enum row_type to;
+	} types[] = {
+		{ST_F32, ROW_F32}, {ST_F64, ROW_F64}, {ST_BF16, ROW_BF16},
+		{ST_F16, ROW_F16}
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].from == t->dtype) {
+			*m = (struct rows){t->data, types[i].to,
+					   t->shape[0], C};
+			return 0;
+		}
+	return err_set(e, "%s: tensor %s: dtype %s, expected F32, BF16, F16 "
+		       "or F64", t->file, t->name, st_dtype_name(t->dtype));
+}
+
+/* What config.json says: tie 1, 0 or -1 (nothing); vocab -1: nothing. */
+static int
+config(const char *dir, int *tie, int64_t *vocab, struct err *e)
+{
+	static const char *const at[] = {"", "text_config."};
+	struct json *j;
+	char *path = xmalloc(strlen(dir) + 16), key[64];
+	int i, rc = 0, is = 0;
+
+	sprintf(path, "%s/config.json", dir);
+	j = json_load(path, e);
+	*tie = *vocab = -1;
+	for (i = 0; j && i < 2 && rc == 0; i++) {
+		snprintf(key, sizeof(key), "%stie_word_embeddings", at[i]);
+		if (json_get(j, key)) {
+			rc = json_get_bool(j, key, &is, e);
+			*tie = is;
+		}
+		snprintf(key, sizeof(key), "%svocab_size", at[i]);
+		if (rc == 0 && json_get(j, key))
+			rc = json_get_int(j, key, vocab, e);
+	}
+	free(path);
+	if (!j)
+		return -1;
+	json_free(j);
+	return rc;
+}
+
+static int
+fits(const struct st_tensor *in, const struct st_tensor *out, int64_t vocab,
+     struct err *e)
+{
+	if (is_matrix(in, e) || is_matrix(out, e))
+		return -1;
+	if (in->shape[0] != out->shape[0])
+		return err_set(e, "%s: %s has %llu rows, %s has %llu",
+			       out->file, in->name,
+			       (unsigned long long)in->shape[0], out->name,
+			       (unsigned long long)out->shape[0]);
+	if (in->shape[1] != out->shape[1])
+		return err_set(e, "%s: %s has %llu columns, %s has %llu",
+			       out->file, in->name,
+			       (unsigned long long)in->shape[1], out->name,
+			       (unsigned long long)out->shape[1]);
+	if (vocab >= 0 && (uint64_t)vocab != in->shape[0])
+		return err_set(e, "%s: %s has %llu rows, config.json says "
+			       "vocab_size %lld", in->file, in->name,
+			       (unsigned long long)in->shape[0],
+			       (long long)vocab);
+	return 0;
+}
+
+/* The bias beside an output matrix NAME.weight is NAME.bias. */
+static const struct st_tensor *
+find_bias(const struct st *s, const char *head, size_t V)
+{
+	const struct st_tensor *t = NULL;
+	const char *one[] = {head, NULL};
+	const char *const *names = head ? one : head_names;
+	size_t n, i;
+	char *name;
+
+	for (i = 0; names[i] && !t; i++) {
+		n = strlen(names[i]);
+		if (n < 7 || strcmp(names[i] + n - 7, ".weight"))
+			continue;
+		name = xmalloc(n + 1);
+		sprintf(name, "%.*s.bias", (int)(n - 7), names[i]);
+		t = st_find(s, name);
+		free(name);
+	}
+	return t && t->ndim == 1 && t->shape[0] == V ? t : NULL;
+}
+
+static int
+load(struct rare_model *m, const char *dir, const char *embed,
+     const char *head, struct err *e)
+{
+	const struct st *s = m->st;
+	int64_t vocab;
+	int tie;
+	size_t i;
+
+	if (config(dir, &tie, &vocab, e))
+		return -1;
+	m->in = find(s, embed, embed_names);
+	m->out = find(s, head, head_names);
+	if (!m->in)
+		return err_set(e, "%s: no tensor %s; name the input matrix "
+			       "with --embed", dir,
+			       embed ? embed : embed_names[0]);
+	if (!m->out && (head || tie == 0))
+		return err_set(e, "%s: no tensor %s; name the output matrix "
+			       "with --head", dir, head ? head : head_names[0]);
+	m->tied = head ? 0 : tie >= 0 ? tie : !m->out;
+	if (m->tied)
+		m->out = m->in;
+	if (fits(m->in, m->out, vocab, e))
+		return -1;
+	m->V = m->in->shape[0];
+	m->C = m->in->shape[1];
+	for (i = 0; i < s->n; i++)
+		m->params += s->v[i].n;
+	m->bias = find_bias(s, head, m->V);
+	return 0;
+}
+
+int
+rare_model_load(struct rare_model *m, const char *dir, const char *embed,
+		const char *head, struct err *e)
+{
+	memset(m, 0, sizeof(*m));
+	m->st = st_open(dir, e);
+	if (!m->st)
+		return -1;
+	if (load(m, dir, embed, head, e)) {
+		rare_model_clear(m);
+		return -1;
+	}
+	return 0;
+}
+
+void
+rare_model_clear(struct rare_model *m)
+{
+	indicators_clear(&m->ind);
+	st_close(m->st);
+	memset(m, 0, sizeof(*m));
+}
+
+/* ---- the scan ---- */
+
+/* The percentile of the rows of category OK. */
+static int
+threshold(struct rare_model *m, const struct rare *r, double percent,
+	  struct err *e)
+{
+	double *x = xreallocarray(NULL, m->V, sizeof(double));
+	size_t i, n = 0;
+
+	for (i = 0; i < m->V; i++)
+		if (r->category[i] == RARE_CAT_OK)
+			x[n++] = m->ind.v[m->which][i];
+	if (n)
+		m->threshold = indicators_percentile(x, n, percent);
+	free(x);
+	return n ? 0 : err_set(e, "no token of the vocabulary has category OK:"
+			       " is it this model's tokenizer?");
+}
+
+/* All indicators of all rows. */
+static int
+indicators(struct rare_model *m, const struct rare *r, int threads,
+	   struct err *e)
+{
+	const struct st_tensor *t;
+	struct rows in, out, bias;
+	uint8_t *unused;
+	size_t i;
+	int rc;
+
+	if (rows(m->in, m->C, &in, e) || rows(m->out, m->C, &out, e) ||
+	    (m->bias && rows(m->bias, 1, &bias, e)))
+		return -1;
+	unused = xcalloc(m->V + 1, 1);
+	for (i = 0; i < m->V; i++)
+		unused[i] = (r->flags[i] & RARE_UNUSED) != 0;
+	rc = indicators_get(&m->ind, &out, &in, m->bias ? &bias : NULL, unused,
+			    threads);
+	free(unused);
+	if (rc == 0)
+		return 0;
+	t = m->ind.bad == &in ? m->in : m->ind.bad == &out ? m->out : m->bias;
+	return err_set(e, "%s: tensor %s: row %zu is not finite", t->file,
+		       t->name, m->ind.bad_row);
+}
+
+int
+rare_model_scan(struct rare_model *m, struct rare *r, int which,
+		double percent, int threads, struct err *e)
+{
+	size_t i;
+
+	m->which = which >= 0 ? (enum indicator)which :
+		   m->tied ? IND_COS : IND_IN_NORM;
+	if (indicators(m, r, threads, e))
+		return -1;
+	if (!m->ind.v[m->which] && m->which == IND_BIAS)
+		return err_set(e, "%s: the output has no bias", m->out->file);
+	if (!m->ind.v[m->which])
+		return err_set(e, "no row is known to be unused, which %s "
+			       "needs%s; name some with --unused",
+			       indicator_names[m->which], m->tied ?
+			       " (input and output are one matrix)" : "");
+	if (threshold(m, r, percent, e))
+		return -1;
+	for (i = 0; i < m->V; i++)
+		if (r->category[i] <= RARE_CAT_OK_SPECIAL &&
+		    !(r->flags[i] & RARE_UNUSED) &&
+		    m->ind.v[m->which][i] <= m->threshold)
+			r->flags[i] |= RARE_SUSPICIOUS;
+	r->model = m;
+	return 0;
+}

@@ -1,0 +1,177 @@
+/*
+ * shard_priv.h - what the files of the shard module share
+ *
+ *	shard.c		the stream: reading, documents, windows
+ *	shard_open.c	paths, folders, detection, mapping, spooling of pipes
+ *	shard_native.c	.tok, read and checked (layout below, shard.5)
+ *	shard_foreign.c	llm.c, nanoGPT, Megatron, datatrove, npy, read and checked
+ *	shard_write.c	writers: the set of files, and the foreign formats
+ *	shard_write_tok.c	writer of .tok
+ *
+ * A stream is a row of parts.  A part is one segment of a .tok file (what one
+ * writer wrote; several behind one another are a valid file) or one foreign
+ * file.
+ */
+#ifndef ASSAY_SHARD_PRIV_H
+#define ASSAY_SHARD_PRIV_H
+
+#include "record/shard.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "shards are mapped as they lie: a little-endian machine is needed"
+#endif
+
+/* ---- layout of a segment: header, blocks, tail, index, foot ---- */
+#define TOK_MAGIC	"assaytok"
+#define TOK_END		"assayend"
+enum {
+	TOK_VERSION = 1,
+	TOK_BLOCK = 0x4b4c4221,		/* "!BLK" */
+	TOK_TAIL = 0x4c415421,		/* "!TAL" */
+	TOK_HAS_BOS = 1, TOK_HAS_EOS = 2, TOK_WINDOWS = 4, TOK_SHUFFLED = 8,
+	TOK_FLAGS = 15,
+	TOK_LAST = 1,			/* flag of a tail: last file of its set */
+	TOK_BLOCK_TOKENS = 65536,
+	TOK_BLOCK_MAX = 1 << 24,	/* what a reader accepts */
+	TOK_BLOCK_RECORDS = 65536,	/* a writer closes a block with more */
+	TOK_BLOCK_IDS = 1 << 22,	/* or with more bytes of ids */
+	TOK_ID_MAX = 1 << 20
+};
+#define TOK_MORE	(1ULL << 63)	/* in from: the document goes on */
+
+struct tok_header {			/* 128 bytes */
+	char magic[8];
+	uint32_t version, bytes;
+	uint32_t vocab, width;
+	uint64_t fingerprint;
+	int64_t bos, eos, pad;
+	uint32_t flags, policy;
+	uint32_t seq_len, block_tokens;
+	uint64_t shuffle_seed;
+	uint64_t number;		/* of this file in its set, from 0 */
+	uint64_t prev;			/* check of the foot before; 0: first */
+	uint64_t zero[3];
+	uint64_t check;			/* XXH3-64 of all before */
+};
+
+struct tok_block {			/* 48 bytes, then the body */
+	uint32_t magic, tokens, records, id_bytes;
+	uint64_t first_token, first_record;
+	uint64_t body;			/* XXH3-64 of the body */
+	uint64_t check;			/* XXH3-64 of all before */
+};
+
+struct tok_record {			/* 24 bytes */
+	uint32_t start;			/* in the block */
+	uint32_t id_end;		/* in the ids of the block */
+	uint64_t tokens;		/* may reach into later blocks */
+	uint64_t from;			/* tokens of the document before; TOK_MORE */
+};
+
+struct tok_tail {			/* 64 bytes, then blocks x tok_index */
+	uint32_t magic, flags;
+	uint64_t blocks, tokens, records, docs, padding;
+	uint64_t content;		/* XXH3-64 of the blocks' body checks */
+	uint64_t header;		/* check of the header */
+};
+
+struct tok_index {			/* 24 bytes */
+	uint64_t offset;		/* of the block in the segment */
+	uint64_t first_token, first_record;
+};
+
+struct tok_foot {			/* 32 bytes, the last of the segment */
+	uint64_t tail;			/* bytes from the tail to the end */
+	uint64_t segment;		/* bytes from the header to the end */
+	uint64_t check;			/* XXH3-64 from the tail to here */
+	char magic[8];
+};
+
+static inline size_t
+pad8(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+/* ---- the reader ---- */
+struct part {
+	const char *name;
+	enum shard_format format;
+	uint32_t width;
+	uint64_t first, tokens;		/* in the stream */
+	uint64_t first_doc, docs;	/* records */
+	uint64_t nth;			/* records of the same file before it */
+	/* native */
+	const unsigned char *base;	/* the segment */
+	uint64_t offset;		/* of it in its file */
+	const struct tok_header *head;
+	const struct tok_tail *tail;
+	const struct tok_index *index;
+	const struct tok_foot *foot;
+	uint64_t blocks_n;
+	unsigned char *checked;		/* a flag a block */
+	/* foreign */
+	const unsigned char *tok;
+	uint64_t tok_offset;		/* of tok in its file */
+	const uint64_t *ends;		/* [docs] from the part's first token */
+	uint64_t *own_ends;		/* ends, when allocated here */
+	int bounds;			/* ends are known */
+	uint64_t carry;			/* tokens of its first document in the
+					   parts before */
+	char *id_text;			/* csv: ids behind one another ... */
+	uint64_t *id_end;		/* [docs] ... with their ends */
+	uint64_t hash;
+};
+
+struct shard_map {
+	char *name;
+	void *p;
+	size_t n;
+	enum { MAP_BORROWED, MAP_MAPPED, MAP_HEAP } how;
+	size_t folder;			/* 1 + number of the folder, 0: none */
+};
+
+struct shards {
+	struct shard_info info;
+	struct shard_hint hint;
+	struct part *part;
+	size_t nparts, cap;
+	struct shard_map *map;
+	size_t nmaps;
+};
+
+struct part *shards_add_part(struct shards *s);		/* zeroed */
+/* Map or read a file; NULL name: stdin.  Returns its number in map or -1. */
+ptrdiff_t shards_map(struct shards *s, const char *path, struct err *e);
+
+/* shard_native.c */
+int native_open(struct shards *s, const struct shard_map *m, struct err *e);
+int native_join(struct shards *s, struct err *e);	/* do the parts agree? */
+int native_chain(const struct shards *s, size_t from, size_t to,
+		 const char *folder, struct err *e);
+int native_read(const struct part *p, uint64_t at, size_t n, uint32_t *ids,
+		struct err *e);
+int native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
+	       struct err *e);
+/* Last record starting at or before `at`, from 0; UINT64_MAX: none. */
+uint64_t native_doc_at(const struct part *p, uint64_t at, struct err *e);
+int native_verify(const struct part *p, struct err *e);
+
+/* shard_foreign.c */
+int foreign_open(struct shards *s, size_t map, struct err *e);
+int foreign_join(struct shards *s, struct err *e);
+/* What a file says it is by its first bytes; SHARD_AUTO: nothing. */
+enum shard_format shard_sniff(const void *p, size_t n);
+
+/* shard_write_tok.c */
+struct tok_writer;
+struct tok_writer *tok_writer_new(const struct shard_info *info);
+void tok_writer_free(struct tok_writer *w);
+int tok_begin(struct tok_writer *w, struct output *o, struct err *e);
+int tok_doc(struct tok_writer *w, struct span id, const uint32_t *ids,
+	    size_t n, struct err *e);
+int tok_window(struct tok_writer *w, const uint32_t *ids, size_t real,
+	       const struct shard_part *parts, size_t nparts, struct err *e);
+int tok_end(struct tok_writer *w, int last, struct err *e);
+
+#endif

@@ -1,0 +1,409 @@
+/*
+ * generate.c - see generate.h
+ *
+ * Prompts go through in pieces of PIECE rows, one sequence after another, so
+ * that the rows of a product, and with them every bit, do not depend on what
+ * else is in the batch.  Then each step feeds one row for every sequence that
+ * still runs.  The decoder is made for the largest batch seen and kept.
+ */
+#include "sample/generate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/decode.h"
+
+enum { PIECE = 256 };
+
+struct generator {
+	struct llama *m;
+	const struct vocab *v;
+	struct decoder *d;
+	int64_t slots, positions;
+	int32_t *tok, *slot, *pos, *best;	/* host, (max(PIECE, slots)) */
+	float *score;
+	float *logits;			/* host, (slots, V) */
+	struct sampler_scratch scratch;
+	/* of generator_context() */
+	size_t context;			/* positions fed, all but the last id */
+	uint32_t last;
+};
+
+struct generator *
+generator_new(struct llama *m, const struct vocab *v)
+{
+	struct generator *g = xcalloc(1, sizeof(*g));
+
+	g->m = m;
+	g->v = v;
+	return g;
+}
+
+static void
+free_buffers(struct generator *g)
+{
+	decoder_free(g->d);
+	free(g->tok);
+	free(g->slot);
+	free(g->pos);
+	free(g->best);
+	free(g->score);
+	free(g->logits);
+}
+
+void
+generator_free(struct generator *g)
+{
+	if (!g)
+		return;
+	free_buffers(g);
+	sampler_scratch_clear(&g->scratch);
+	free(g);
+}
+
+void
+gen_seq_clear(struct gen_seq *s)
+{
+	free(s->out.v);
+	free(s->logprob);
+	buf_clear(&s->text);
+	memset(s, 0, sizeof(*s));
+}
+
+static int
+check_ids(const struct generator *g, const uint32_t *id, size_t n,
+	  struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (id[i] >= (uint64_t)g->m->c.vocab)
+			return err_set(e, "token %zu has id %u, the model's "
+				       "vocabulary ends at %lld", i, id[i],
+				       (long long)g->m->c.vocab - 1);
+	return 0;
+}
+
+static int
+check_positions(const struct generator *g, int64_t positions, struct err *e)
+{
+	if (positions > g->m->positions)
+		return err_set(e, "%lld positions asked for, the tables of "
+			       "this model were made for %lld",
+			       (long long)positions,
+			       (long long)g->m->positions);
+	return 0;
+}
+
+int
+generator_check(const struct generator *g, const uint32_t *id, size_t n,
+		const struct gen_opts *o, struct err *e)
+{
+	if (check_ids(g, id, n, e) < 0)
+		return -1;
+	return check_positions(g, (int64_t)n + o->max_tokens, e);
+}
+
+/* A decoder with room for slots sequences of so many positions. */
+static int
+prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
+{
+	size_t rows;
+
+	if (check_positions(g, positions, e) < 0)
+		return -1;
+	if (g->d && slots <= g->slots && positions <= g->positions)
+		return 0;
+	if (slots < g->slots)
+		slots = g->slots;
+	if (positions < g->positions)
+		positions = g->positions;
+	free_buffers(g);
+	g->slots = slots;
+	g->positions = positions;
+	rows = slots > PIECE ? (size_t)slots : PIECE;
+	g->d = decoder_new(g->m, slots, positions, (int64_t)rows);
+	g->tok = xreallocarray(NULL, rows, sizeof(*g->tok));
+	g->slot = xreallocarray(NULL, rows, sizeof(*g->slot));
+	g->pos = xreallocarray(NULL, rows, sizeof(*g->pos));
+	g->best = xreallocarray(NULL, rows, sizeof(*g->best));
+	g->score = xreallocarray(NULL, rows, sizeof(*g->score));
+	g->logits = xreallocarray(NULL, (size_t)(slots * g->m->c.vocab),
+				  sizeof(*g->logits));
+	return 0;
+}
+
+/* Run ids[0..n) of one slot from position at, n <= PIECE. */
+static void
+run_rows(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
+	 size_t at)
+{
+	for (size_t i = 0; i < n; i++) {
+		g->tok[i] = (int32_t)id[i];
+		g->slot[i] = slot;
+		g->pos[i] = (int32_t)(at + i);
+	}
+	decoder_run(g->d, (int64_t)n, g->tok, g->slot, g->pos);
+}
+
+/* Feed id[0..n) of a slot; logits of the last one when wanted. */
+static void
+feed(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
+     float *logits)
+{
+	for (size_t at = 0; at < n;) {
+		size_t m = n - at < PIECE ? n - at : PIECE;
+
+		run_rows(g, id + at, m, slot, at);
+		at += m;
+		if (at == n && logits)
+			decoder_logits(g->d, (int64_t)m - 1, 1, logits);
+	}
+}
+
+/* ---- text ---- */
+
+void
+gen_put_token(const struct vocab *v, uint32_t id, struct buf *b)
+{
+	struct span t;
+	const char *p, *end, *mark;
+
+	if (id >= v->n || (v->flags[id] & VOCAB_SPECIAL))
+		return;
+	t = v->token[id];
+	if (v->kind != VOCAB_SENTENCEPIECE || (v->flags[id] & VOCAB_BYTE)) {
+		buf_put(b, t.p, t.n);
+		return;
+	}
+	for (p = t.p, end = t.p + t.n; p < end; p = mark + 3) {
+		mark = memmem(p, (size_t)(end - p), "\xe2\x96\x81", 3);
+		if (!mark) {
+			buf_put(b, p, (size_t)(end - p));
+			return;
+		}
+		buf_put(b, p, (size_t)(mark - p));
+		buf_putc(b, ' ');
+	}
+}
+
+size_t
+gen_whole_chars(const char *p, size_t n)
+{
+	size_t back = 0, want;
+	unsigned char c;
+
+	while (back < 3 && back < n && ((unsigned char)p[n - 1 - back] & 0xc0)
+	       == 0x80)
+		back++;
+	if (back == n)
+		return n;
+	c = (unsigned char)p[n - 1 - back];
+	want = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+	return back + 1 < want ? n - 1 - back : n;
+}
+
+/* End of what a stop text can still take back: its start may stand at the
+ * end of the text. */
+static size_t
+safe_end(const struct gen_opts *o, const struct buf *t)
+{
+	size_t end = t->n;
+
+	for (size_t i = 0; i < o->nstop; i++) {
+		size_t len = strlen(o->stop[i]);
+		size_t k = len - 1 < t->n ? len - 1 : t->n;
+
+		for (; k > 0; k--)
+			if (!memcmp(t->p + t->n - k, o->stop[i], k))
+				break;
+		if (t->n - k < end)
+			end = t->n - k;
+	}
+	return end;
+}
+
+/* Cut the text at the first stop that the last `added` bytes completed. */
+static int
+find_stop(const struct gen_opts *o, struct buf *t, size_t added)
+{
+	size_t first = SIZE_MAX;
+
+	for (size_t i = 0; i < o->nstop; i++) {
+		size_t len = strlen(o->stop[i]);
+		size_t from = t->n > added + len - 1 ? t->n - added - len + 1
+						     : 0;
+		const char *hit = t->n ? memmem(t->p + from, t->n - from,
+						o->stop[i], len) : NULL;
+
+		if (hit && (size_t)(hit - t->p) < first)
+			first = (size_t)(hit - t->p);
+	}
+	if (first == SIZE_MAX)
+		return 0;
+	t->n = first;
+	return 1;
+}
+
+static void
+keep_token(struct gen_seq *s, uint32_t id, const float *logits, size_t v,
+	   const struct gen_opts *o)
+{
+	if (s->out.n == s->out.cap) {
+		s->out.cap = s->out.cap ? 2 * s->out.cap : 64;
+		s->out.v = xreallocarray(s->out.v, s->out.cap,
+					 sizeof(*s->out.v));
+		if (o->logprobs)
+			s->logprob = xreallocarray(s->logprob, s->out.cap,
+						   sizeof(*s->logprob));
+	}
+	if (o->logprobs)
+		s->logprob[s->out.n] = sampler_logprob(logits, v, id);
+	s->out.v[s->out.n++] = id;
+}
+
+/* Take the next token of a sequence from its logits. */
+static int
+advance(struct generator *g, struct gen_seq *s, const float *logits,
+	const struct gen_opts *o, struct err *e)
+{
+	size_t v = (size_t)g->m->c.vocab, before = s->text.n;
+	int64_t id = sampler_pick(&o->sampler, logits, v, s->number,
+				  s->out.n, &g->scratch, e);
+
+	if (id < 0)
+		return -1;
+	keep_token(s, (uint32_t)id, logits, v, o);
+	if (config_is_eos(&g->m->c, id)) {
+		s->end = GEN_EOS;
+	} else {
+		if (g->v)
+			gen_put_token(g->v, (uint32_t)id, &s->text);
+		if (find_stop(o, &s->text, s->text.n - before))
+			s->end = GEN_STOP;
+		else if (s->out.n == (size_t)o->max_tokens)
+			s->end = GEN_LENGTH;
+	}
+	s->shown = s->end ? s->text.n
+			  : gen_whole_chars(s->text.p, safe_end(o, &s->text));
+	return 0;
+}
+
+/* ---- a batch ---- */
+
+/* One step for all that still run; returns how many, or -1. */
+static ptrdiff_t
+step_all(struct generator *g, struct gen_seq *v, size_t n,
+	 const struct gen_opts *o, gen_step step, void *ctx, struct err *e)
+{
+	size_t vocab = (size_t)g->m->c.vocab;
+	int64_t rows = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].end)
+			continue;
+		g->tok[rows] = (int32_t)v[i].out.v[v[i].out.n - 1];
+		g->slot[rows] = (int32_t)i;
+		g->pos[rows++] = (int32_t)(v[i].nprompt + v[i].out.n - 1);
+	}
+	if (rows == 0)
+		return 0;
+	decoder_run(g->d, rows, g->tok, g->slot, g->pos);
+	decoder_logits(g->d, 0, rows, g->logits);
+	for (int64_t j = 0; j < rows; j++) {
+		struct gen_seq *s = &v[g->slot[j]];
+
+		if (advance(g, s, g->logits + (size_t)j * vocab, o, e) < 0 ||
+		    (step && step(ctx, s, e) < 0))
+			return -1;
+	}
+	return rows;
+}
+
+int
+generator_run(struct generator *g, struct gen_seq *v, size_t n,
+	      const struct gen_opts *o, gen_step step, void *ctx,
+	      struct err *e)
+{
+	size_t longest = 0;
+	ptrdiff_t running;
+
+	for (size_t i = 0; i < n; i++) {
+		if (generator_check(g, v[i].prompt, v[i].nprompt, o, e) < 0)
+			return -1;
+		if (v[i].nprompt > longest)
+			longest = v[i].nprompt;
+	}
+	if (prepare(g, (int64_t)n, (int64_t)longest + o->max_tokens, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		feed(g, v[i].prompt, v[i].nprompt, (int32_t)i, g->logits);
+		if (advance(g, &v[i], g->logits, o, e) < 0 ||
+		    (step && step(ctx, &v[i], e) < 0))
+			return -1;
+	}
+	do {
+		running = step_all(g, v, n, o, step, ctx, e);
+	} while (running > 0);
+	return (int)running;
+}
+
+/* ---- scores ---- */
+
+int
+generator_context(struct generator *g, const uint32_t *prefix, size_t nprefix,
+		  size_t longest, struct err *e)
+{
+	if (check_ids(g, prefix, nprefix, e) < 0 ||
+	    prepare(g, 1, (int64_t)(nprefix + longest), e) < 0)
+		return -1;
+	feed(g, prefix, nprefix - 1, 0, NULL);
+	g->context = nprefix - 1;
+	g->last = prefix[nprefix - 1];
+	return 0;
+}
+
+int
+generator_score(struct generator *g, const uint32_t *id, size_t n,
+		double *logprob, int *greedy, struct err *e)
+{
+	if (check_ids(g, id, n, e) < 0)
+		return -1;
+	*greedy = 1;
+	for (size_t at = 0; at < n;) {
+		size_t m = n - at < PIECE ? n - at : PIECE;
+		uint32_t in[PIECE];
+		int32_t target[PIECE];
+
+		for (size_t i = 0; i < m; i++) {
+			in[i] = at + i ? id[at + i - 1] : g->last;
+			target[i] = (int32_t)id[at + i];
+		}
+		run_rows(g, in, m, 0, g->context + at);
+		decoder_score(g->d, 0, (int64_t)m, target, g->score, g->best);
+		for (size_t i = 0; i < m; i++) {
+			logprob[at + i] = -g->score[i];
+			*greedy &= g->best[i] == target[i];
+		}
+		at += m;
+	}
+	return 0;
+}
+
+int
+generator_ahead(struct generator *g, uint32_t id, size_t n, double *logprob,
+		struct err *e)
+{
+	int32_t target = (int32_t)id;
+	uint32_t in = g->last;
+	size_t k = 0;
+
+	if (check_ids(g, &id, 1, e) < 0)
+		return -1;
+	do {
+		run_rows(g, &in, 1, 0, g->context + k);
+		decoder_score(g->d, 0, 1, &target, g->score, g->best);
+		logprob[k++] = -g->score[0];
+		in = (uint32_t)g->best[0];
+	} while (k < n && !config_is_eos(&g->m->c, in));
+	return (int)k;
+}

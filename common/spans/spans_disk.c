@@ -1,0 +1,252 @@
+/*
+ * spans_disk.c - spans of texts of any size, in bounded memory
+ *
+ * 1. Blocks of N - N / 4 bytes (and up to one more) that begin at multiples of
+ *    N / 4 go into a filter of bits by their hash: each window of N bytes
+ *    holds one.  A second filter has those that come again, at such a place or
+ *    any other.  All places with a block of the second filter are hits; two
+ *    equal windows hold a hit each.  Where the filters are too large for
+ *    memory, hashes are dealt with in parts, and the hits of the parts before
+ *    are kept on disk, a bit a byte (spans_filter.c).
+ * 2. Windows around hits are put aside by hash.  One bucket after the other
+ *    goes into a table that gives the first place of each hash; windows that
+ *    stand before are put aside again, by place, with it (spans_windows.c).
+ * 3. These come back in order of their places; all texts are compared and
+ *    followed there.
+ *
+ * Steps 1 and 2 work on segments of the texts and on buckets, on all threads;
+ * step 3 is one thread's, since each span depends on the one before.
+ *
+ * Hashes of windows are polynomials mod 2^61 - 1.  Where a window turns out
+ * not to stand at its first place, a hash lied, and all of it is done again
+ * with another base: what is found is exact, and costs a second search once in
+ * many.
+ */
+#include "spans/spans_disk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+enum { SEGMENT = 1 << 20, SMALL_SEGMENT = 1 << 14, TRIES = 20 };
+
+/* --- threads --- */
+
+static void *
+run_thread(void *arg)
+{
+	struct thread *t = arg;
+	struct search *s = t->s;
+	uint64_t i;
+
+	while (!t->e.set && (i = s->next++) < t->n)
+		if (t->work(t, i))
+			break;
+	return NULL;
+}
+
+int
+spans_run(struct search *s, uint64_t n, int segments,
+	  int (*work)(struct thread *t, uint64_t i))
+{
+	size_t words = (s->segment + s->over) / 64 + 2, k;
+	size_t threads = (size_t)s->threads;
+	struct thread *t = xcalloc(threads, sizeof(*t));
+
+	s->next = 0;
+	for (k = 0; k < threads; k++) {
+		t[k] = (struct thread){.s = s, .work = work, .n = n, .k = k};
+		if (segments) {
+			t[k].text = xmalloc(s->segment + s->over);
+			t[k].hit = xcalloc(words, sizeof(*t->hit));
+			t[k].old = xcalloc(words, sizeof(*t->old));
+		}
+		if (k && pthread_create(&t[k].id, NULL, run_thread, &t[k]))
+			t[k].n = 0;
+	}
+	run_thread(&t[0]);
+	for (k = 0; k < threads; k++) {
+		if (k && t[k].n)
+			pthread_join(t[k].id, NULL);
+		if (t[k].e.set && !s->e->set)
+			*s->e = t[k].e;
+		free(t[k].text);
+		free(t[k].hit);
+		free(t[k].old);
+	}
+	free(t);
+	if (s->s->err.set && !s->e->set)
+		*s->e = s->s->err;
+	return s->e->set ? -1 : 0;
+}
+
+uint64_t
+spans_load(struct thread *t, uint64_t i, size_t *n, size_t *all)
+{
+	struct search *s = t->s;
+	uint64_t at = i * s->segment, left = s->s->n - at;
+
+	*n = left < s->segment ? (size_t)left : s->segment;
+	*all = left < s->segment + s->over ? (size_t)left :
+		s->segment + s->over;
+	spans_read(s->s, at, t->text, *all);
+	return at;
+}
+
+/* --- step 3: spans --- */
+
+/* By key, of which bits [0, bits) differ. */
+static void
+sort(struct record *v, struct record *tmp, size_t n, unsigned bits)
+{
+	unsigned at;
+	size_t i, k, sum;
+
+	for (at = 0; n && at < bits; at += 8) {
+		size_t count[256] = {0};
+
+		for (i = 0; i < n; i++)
+			count[v[i].key >> at & 255]++;
+		if (count[v[0].key >> at & 255] == n)
+			continue;
+		for (k = sum = 0; k < 256; k++) {
+			sum += count[k];
+			count[k] = sum - count[k];
+		}
+		for (i = 0; i < n; i++)
+			tmp[count[v[i].key >> at & 255]++] = v[i];
+		memcpy(v, tmp, n * sizeof(*v));
+	}
+}
+
+static void
+follow_copies(struct search *s, const struct record *v, size_t n,
+	      struct doc_at *d, size_t *k)
+{
+	size_t i;
+
+	for (i = 0; i < n && !s->lied; i++) {
+		uint64_t x = v[i].key / s->s->char_max;
+		size_t len = s->s->least + v[i].key % s->s->char_max;
+
+		if (x >= d->end) {
+			while (x >= s->s->start[*k + 1])
+				++*k;
+			*d = spans_doc(s->s, *k);
+		}
+		if (!spans_inside(d, x, len) &&
+		    !spans_follow(s->s, d, x, v[i].value, len))
+			s->lied = 1;
+	}
+}
+
+static int
+follow_all(struct search *s, size_t buckets)
+{
+	struct doc_at d = {0, 0, 0, 0, 0};
+	struct record *v = NULL, *tmp = NULL;
+	size_t i, k = 0, n, cap = 0;
+	struct partition_at at;
+	unsigned bits = 1;
+	int r = 0;
+
+	while (s->s->n * s->s->char_max >> bits)
+		bits++;
+	for (i = 0; i < buckets && !r && !s->lied; i++) {
+		n = partition_count(s->copies, i);
+		if (n > cap) {
+			cap = n;
+			v = xreallocarray(v, cap, sizeof(*v));
+			tmp = xreallocarray(tmp, cap, sizeof(*tmp));
+		}
+		at = (struct partition_at){0};
+		r = partition_read(s->copies, i, &at, v, cap, &n, s->e);
+		if (!r) {
+			sort(v, tmp, n, bits);
+			follow_copies(s, v, n, &d, &k);
+		}
+	}
+	free(v);
+	free(tmp);
+	if (s->s->err.set && !s->e->set)
+		*s->e = s->s->err;
+	return s->e->set ? -1 : 0;
+}
+
+static void
+sizes(struct search *s, size_t mem)
+{
+	uint64_t n = s->s->n;
+
+	s->step = s->s->least / 4 ? s->s->least / 4 : 1;
+	s->block = s->s->least - s->step + 1;
+	s->over = s->s->least + 2 * s->s->char_max;
+	s->threads = s->s->threads;
+	/* 1 / 512: see partition's buffers and the bytes of a bucket */
+	while (s->threads > 1 && (double)s->threads * s->threads * 262144.0 *
+	       (double)n > (double)mem * (double)mem)
+		s->threads--;
+	s->segment = mem / 32 / (size_t)s->threads;
+	if (s->segment > SEGMENT)
+		s->segment = SEGMENT;
+	if (s->segment < SMALL_SEGMENT)
+		s->segment = SMALL_SEGMENT;
+	if (s->segment < s->over)
+		s->segment = s->over;
+	/* a window takes 16 bytes, a different one 24 to 48: mem / 3 or so */
+	s->buckets = (size_t)(128.0 * (double)n * s->threads / (double)mem) +
+		1;
+	/* in the cache, too */
+	if (s->buckets < 64 && n > 1 << 22)
+		s->buckets = 64;
+	s->range = n / s->buckets + 1;
+	s->room = mem / 256 / (size_t)s->threads;
+	if (s->room < PARTITION_MOST)
+		s->room = PARTITION_MOST;
+}
+
+static int
+search(struct search *s, size_t mem)
+{
+	size_t threads = (size_t)s->threads;
+	int r;
+
+	s->windows = partition_new(s->buckets, threads, mem / 8, mem / 4);
+	r = spans_filter(s, mem / 2, spans_windows);
+	if (!r)
+		r = partition_flush(s->windows, s->e);
+	s->copies = partition_new(s->buckets, threads, mem / 8, mem / 8);
+	if (!r)
+		r = spans_run(s, s->buckets, 0, spans_firsts);
+	s->s->spilled |= partition_on_disk(s->windows);
+	partition_free(s->windows);
+	if (!r)
+		r = partition_flush(s->copies, s->e);
+	if (!r)
+		r = follow_all(s, s->buckets);
+	s->s->spilled |= partition_on_disk(s->copies);
+	partition_free(s->copies);
+	return r;
+}
+
+int
+spans_on_disk(struct spans *s, struct err *e)
+{
+	struct search d = {.s = s, .e = e};
+	size_t mem = s->mem - (s->p ? (size_t)s->n : s->mem / 16);
+	int try, r;
+
+	sizes(&d, mem);
+	for (try = 0; try < TRIES; try++) {
+		d.lied = 0;
+		d.weak = s->weak && try < 2;
+		spans_roll(&d, rng_u64((uint64_t)try, RNG_PICK, 1) | 1 << 20);
+		s->nv = 0;
+		r = search(&d, mem);
+		if (r || !d.lied)
+			return r;
+	}
+	return err_set(e, "--spans: hashes of windows are equal over and over");
+}

@@ -1,0 +1,386 @@
+/*
+ * words.c - the words of a text
+ *
+ * ASCII is classified 64 bytes at a time: one bit a byte for "letter or
+ * digit", one for "not ASCII", while a lower-case copy is stored.  Words are
+ * then the runs of ones, found by counting trailing zeros.
+ *
+ * A byte that is not ASCII ends that: from the start of the word that it
+ * stands in (or from the ASCII character before it, with which it may
+ * compose) code points are taken one by one, up to the next ASCII separator
+ * that nothing can compose with.  Normalization works on segments: a code
+ * point that NFC leaves alone wherever it stands, and those behind it that
+ * NFC may change.  Where it changes one, the characters that come out stand
+ * in the text where the segment stands.
+ */
+#include "text/words.h"
+
+#include <emmintrin.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "text/unicode.h"
+#include "text/words_priv.h"
+
+enum { BLOCK = 64, PAD = 16 };
+#define NONE UINT32_MAX
+
+enum { CAPITAL_SIGMA = 0x3a3, FINAL_SIGMA = 0x3c2, DOT_ABOVE = 0x307,
+	CAPITAL_I_DOT = 0x130 };
+
+/* Odd numbers with as many ones as zeros, from the digits of pi. */
+#define K0 UINT64_C(0x243f6a8885a308d3)
+#define K1 UINT64_C(0x13198a2e03707345)
+#define K2 UINT64_C(0xa4093822299f31d1)
+
+/* --- the hash --- */
+
+static inline uint64_t
+load64(const char *p)
+{
+	uint64_t x;
+
+	memcpy(&x, p, 8);
+	return x;
+}
+
+static inline uint64_t
+fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 x = (unsigned __int128)a * b;
+
+	return (uint64_t)x ^ (uint64_t)(x >> 64);
+}
+
+static uint64_t
+hash_long(const char *p, size_t n)
+{
+	uint64_t h = n * K2;
+	size_t i;
+
+	for (i = 0; i + 16 < n; i += 16)
+		h = fold(load64(p + i) ^ K0 ^ h, load64(p + i + 8) ^ K1);
+	h = fold(load64(p + n - 16) ^ K0 ^ h, load64(p + n - 8) ^ K1);
+	return fold(h ^ K2, n ^ K1);
+}
+
+/* n > 0; 8 bytes from p are readable. */
+static inline uint64_t
+hash_word(const char *p, size_t n)
+{
+	if (n <= 8)
+		return fold((load64(p) & UINT64_MAX >> (64 - 8 * n)) ^ K0,
+			    n ^ K1);
+	if (n <= 16)
+		return fold(load64(p) ^ K0, load64(p + n - 8) ^ K2 ^ n);
+	return hash_long(p, n);
+}
+
+uint64_t
+words_hash(struct span norm)
+{
+	char tmp[8] = {0};
+
+	if (norm.n >= 8)
+		return hash_word(norm.p, norm.n);
+	if (norm.n == 0)
+		return 0;
+	memcpy(tmp, norm.p, norm.n);
+	return hash_word(tmp, norm.n);
+}
+
+/* --- code point by code point --- */
+
+static int
+cmp_lower(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+uint32_t
+words_lower(uint32_t c)
+{
+	const uint32_t (*p)[2];
+
+	if (c < 0x80)
+		return c - 'A' < 26 ? c + 32 : c;
+	p = bsearch(&c, words_lower_tab, words_nlower, sizeof(*p), cmp_lower);
+	return p ? (*p)[1] : c;
+}
+
+/*
+ * A word on its way, its bytes in out.  w NULL: only the bytes of the word
+ * whose hash is `want` are wanted (a segment may hold parts of others).
+ */
+struct slow {
+	struct words *w;
+	struct buf *out, *nfc;
+	uint64_t want;
+	uint32_t start, end;
+	int letter;		/* one stands before the last character */
+	int sigma;		/* the last character was a capital sigma */
+	int found;		/* the word wanted is in out */
+};
+
+static inline void
+word_add(struct words *w, uint64_t hash, uint32_t start, uint32_t end)
+{
+	w->v[w->n++] = (struct word){hash, start, end};
+}
+
+/* Room for the words of n more bytes: at most one in two. */
+static inline void
+words_room(struct words *w, size_t n)
+{
+	size_t want = w->n + n / 2 + 2;
+
+	if (want <= w->cap)
+		return;
+	w->cap = want + want / 2;
+	w->v = xreallocarray(w->v, w->cap, sizeof(*w->v));
+}
+
+static void
+slow_end(struct slow *s)
+{
+	uint64_t hash;
+
+	if (s->start == NONE)
+		return;
+	if (s->sigma && s->letter)
+		s->out->p[s->out->n - 1] = (char)(0x80 | (FINAL_SIGMA & 63));
+	buf_reserve(s->out, PAD);
+	hash = hash_word(s->out->p, s->out->n);
+	if (s->w) {
+		words_room(s->w, 0);
+		word_add(s->w, hash, s->start, s->end);
+	}
+	s->start = NONE;
+	s->letter = s->sigma = 0;
+	s->found = !s->w && hash == s->want;
+	if (!s->found)
+		buf_reset(s->out);
+}
+
+/* One character of the normalized text, which stands at [from, to). */
+static void
+slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
+{
+	enum uc_cat cat = uc_cat(c);
+	unsigned class = uc_class_of[cat];
+	uint32_t low = c;
+
+	if (s->found)
+		return;
+	if (!(class & (UC_LETTER | UC_MARK | UC_NUMBER))) {
+		slow_end(s);
+		return;
+	}
+	if (s->start == NONE)
+		s->start = (uint32_t)from;
+	else if (s->sigma)
+		s->letter = 1;
+	s->end = (uint32_t)to;
+	if (class & UC_UPPER || cat == UC_NL)
+		low = words_lower(c);
+	s->out->n += utf8_put(buf_reserve(s->out, 8), low);
+	if (c == CAPITAL_I_DOT)
+		s->out->n += utf8_put(s->out->p + s->out->n, DOT_ABOVE);
+	s->sigma = c == CAPITAL_SIGMA;
+	if (!s->sigma && class & UC_LETTER)
+		s->letter = 1;
+}
+
+/*
+ * text[from, to) begins with a character that does not compose backwards.
+ * Characters at its start that stay what they are stand for themselves, so
+ * that a space is no part of the word whose first mark follows it.
+ */
+static void
+slow_segment(struct slow *s, struct span text, size_t from, size_t to)
+{
+	struct span part = {text.p + from, to - from};
+	int as_is = uc_nfc(part, s->nfc);
+	unsigned len, was;
+	size_t i, at = from;
+
+	if (!as_is)
+		part = buf_span(s->nfc);
+	for (i = 0; i < part.n; i += len) {
+		uint32_t c = uc_next(part.p + i, part.n - i, &len);
+
+		if (at == from + i && at < to &&
+		    uc_next(text.p + at, to - at, &was) == c) {
+			slow_put(s, c, at, at + len);
+			at += len;
+		} else
+			slow_put(s, c, at, to);
+	}
+}
+
+static int
+is_ascii_word(unsigned char c)
+{
+	return (c | 32u) - 'a' < 26 || c - 48u < 10;
+}
+
+/*
+ * From `from` to where the fast way can go on, an ASCII separator behind
+ * which nothing composes, or the end.  Returns that place.
+ */
+static size_t
+slow_run(struct slow *s, struct span text, size_t from)
+{
+	size_t i = from, j;
+
+	while (i < text.n) {
+		unsigned len;
+		uint32_t c = uc_next(text.p + i, text.n - i, &len);
+		int alone = uc_nfc_bound(c);
+
+		j = i + len;
+		if (len == 1 && c < 0x80 && !is_ascii_word(c) &&
+		    (j == text.n || (unsigned char)text.p[j] < 0x80) && s->w)
+			break;
+		while (j < text.n && (unsigned char)text.p[j] >= 0x80 &&
+		       !uc_nfc_bound(uc_next(text.p + j, text.n - j, &len))) {
+			alone = 0;
+			j += len;
+		}
+		if (alone)
+			slow_put(s, c, i, j);
+		else
+			slow_segment(s, text, i, j);
+		i = j;
+	}
+	slow_end(s);
+	return i;
+}
+
+void
+words_norm(struct span text, const struct word *word, struct buf *out)
+{
+	struct buf one = {0}, nfc = {0};
+	struct slow s = {
+		.out = &one, .nfc = &nfc, .want = word->hash, .start = NONE
+	};
+
+	slow_run(&s, (struct span){text.p + word->start,
+				   word->end - word->start}, 0);
+	buf_put(out, one.p, one.n);
+	buf_clear(&one);
+	buf_clear(&nfc);
+}
+
+/* --- 64 bytes at a time --- */
+
+static inline __m128i
+in_range(__m128i x, char first, char count)
+{
+	x = _mm_sub_epi8(x, _mm_set1_epi8(first));
+	return _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(count - 1)), x);
+}
+
+/* Letters and digits, and bytes that are not ASCII; lower case to out. */
+static inline void
+classify(const char *p, char *out, uint64_t *word, uint64_t *high)
+{
+	uint64_t w = 0, h = 0;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		__m128i x = _mm_loadu_si128((const __m128i *)p + i);
+		__m128i up = in_range(x, 'A', 26), low, is;
+
+		low = _mm_or_si128(x, _mm_and_si128(up, _mm_set1_epi8(32)));
+		is = _mm_or_si128(in_range(low, 'a', 26),
+				  in_range(low, '0', 10));
+		_mm_storeu_si128((__m128i *)out + i, low);
+		w |= (uint64_t)(unsigned)_mm_movemask_epi8(is) << 16 * i;
+		h |= (uint64_t)(unsigned)_mm_movemask_epi8(x) << 16 * i;
+	}
+	*word = w;
+	*high = h;
+}
+
+/*
+ * The words that end in a block at `at` of which only the first k bytes
+ * count; *open is the start of one that goes on from before, or NONE.
+ */
+static inline void
+fast_block(struct words *w, uint64_t word, size_t at, unsigned k,
+	   uint32_t *open)
+{
+	uint64_t mask = k < 64 ? (UINT64_C(1) << k) - 1 : UINT64_MAX;
+	uint64_t before, edges;
+	uint32_t start = *open;
+
+	word &= mask;
+	before = word << 1 | (start != NONE);
+	edges = (word ^ before) & mask;
+	while (edges) {
+		uint32_t pos = (uint32_t)at + (uint32_t)__builtin_ctzll(edges);
+
+		edges &= edges - 1;
+		if (start == NONE) {
+			start = pos;
+			continue;
+		}
+		word_add(w, hash_word(w->lower.p + start, pos - start), start,
+			 pos);
+		start = NONE;
+	}
+	*open = start;
+}
+
+void
+words_split(struct words *w, struct span text)
+{
+	struct slow s = {
+		.w = w, .out = &w->norm, .nfc = &w->nfc, .start = NONE
+	};
+	uint32_t open = NONE;
+	char tail[BLOCK];
+	size_t i = 0;
+
+	w->n = 0;
+	w->lower.n = 0;
+	buf_reserve(&w->lower, text.n + BLOCK + PAD);
+	while (i < text.n) {
+		unsigned k = text.n - i < BLOCK ? (unsigned)(text.n - i) : BLOCK;
+		const char *p = text.p + i;
+		uint64_t word, high;
+
+		if (k < BLOCK) {
+			memset(tail, 0, sizeof(tail));
+			p = memcpy(tail, p, k);
+		}
+		classify(p, w->lower.p + i, &word, &high);
+		words_room(w, BLOCK);
+		if (high)
+			k = (unsigned)__builtin_ctzll(high);
+		fast_block(w, word, i, k, &open);
+		i += k;
+		if (!high)
+			continue;
+		i = slow_run(&s, text, open != NONE ? open : i ? i - 1 : 0);
+		open = NONE;
+	}
+	words_room(w, 0);
+	if (open != NONE)
+		word_add(w, hash_word(w->lower.p + open, text.n - open), open,
+			 (uint32_t)text.n);
+}
+
+void
+words_clear(struct words *w)
+{
+	free(w->v);
+	buf_clear(&w->lower);
+	buf_clear(&w->norm);
+	buf_clear(&w->nfc);
+	*w = (struct words){0};
+}

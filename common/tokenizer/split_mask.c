@@ -1,0 +1,588 @@
+/*
+ * split_mask.c - gpt2, cl100k and qwen2, 64 bytes at a time
+ *
+ * A window of blocks of 64 bytes is classified into bit masks, one bit a
+ * byte (AVX-512, AVX2 or SSE2, chosen at run time; the characters outside of
+ * ASCII one by one by the tables, all bytes of a character alike).  Where a
+ * piece begins is then a boolean function of the masks of this character and
+ * its neighbours, so that 64 positions are decided at once without a branch:
+ *
+ * gpt2: a run of letters, numbers or others begins a piece, unless the byte
+ * before is a space (which then begins it); a run of white space begins one,
+ * and so does its last character, which it gives up, unless the text ends.
+ *
+ * cl100k: letters take any one character before them that is no line end:
+ * a blank, or another that stands alone in its run and took no space; others
+ * take the line ends behind them; white space ends at its last line end, and
+ * what is behind that goes as in gpt2; numbers go by threes.
+ *
+ * What is rare is done bit by bit: contractions, blanks behind a line end
+ * with another line end behind them, and numbers outside of ASCII.
+ * scan_piece() is the definition; the tests hold this against it.
+ */
+#include <stdlib.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#include "base/mem.h"
+#include "tokenizer/split_scan.h"
+#include "text/unicode.h"
+
+enum { WINDOW = 32 };	/* blocks */
+
+struct masks {
+	uint64_t l, n, s;	/* letters, numbers, white space */
+	uint64_t sp, nl, q;	/* space, line ends, apostrophe */
+	uint64_t h, k;		/* not ASCII, continuation bytes */
+	uint64_t last;		/* white space outside of ASCII that something
+				   else follows: its first byte */
+};
+
+/* What a block hands on to the next one. */
+struct carry {
+	unsigned l, n, o, s;	/* class of the last byte */
+	unsigned sp, nl, af, f;
+	unsigned phase;		/* numbers since the last bound, at the end */
+	uint64_t set, clear;	/* bounds of the next block */
+};
+
+typedef void classify_fn(const char *p, size_t blocks, struct masks *m);
+
+struct scan_work {
+	classify_fn *classify;
+	const char *text;
+	size_t n;
+	size_t next;		/* offset of the next window */
+	size_t pos;		/* pieces up to here were handed out */
+	uint64_t spill[3];	/* class bits that reach into the next block */
+	struct carry c;
+	struct masks m[WINDOW + 1];
+	uint64_t bound[WINDOW];
+	size_t nbound, at;	/* blocks of this window, and the current one */
+	size_t base;		/* offset of bound[0] */
+};
+
+/* --- classification of ASCII --- */
+
+#ifdef __x86_64__
+__attribute__((target("avx512f,avx512bw")))
+static void
+classify_avx512(const char *p, size_t blocks, struct masks *m)
+{
+	const __m512i space = _mm512_set1_epi8(' ');
+
+	for (size_t i = 0; i < blocks; i++, p += 64) {
+		__m512i v = _mm512_loadu_si512(p), low, x;
+
+		low = _mm512_or_si512(v, space);
+		x = _mm512_sub_epi8(low, _mm512_set1_epi8('a'));
+		m[i].l = _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(26));
+		x = _mm512_sub_epi8(v, _mm512_set1_epi8('0'));
+		m[i].n = _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(10));
+		x = _mm512_sub_epi8(v, _mm512_set1_epi8('\t'));
+		m[i].sp = _mm512_cmpeq_epi8_mask(v, space);
+		m[i].s = _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(5)) |
+			m[i].sp;
+		m[i].nl = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\n')) |
+			_mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\r'));
+		m[i].q = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\''));
+		m[i].h = _mm512_movepi8_mask(v);
+		m[i].k = _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(-64));
+		m[i].last = 0;
+	}
+}
+
+__attribute__((target("avx2")))
+static inline uint64_t
+below256(__m256i v, char from, char count)
+{
+	__m256i x = _mm256_sub_epi8(v, _mm256_set1_epi8(from));
+	__m256i y = _mm256_min_epu8(x, _mm256_set1_epi8((char)(count - 1)));
+
+	return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, y));
+}
+
+__attribute__((target("avx2")))
+static inline uint64_t
+equal256(__m256i v, char c)
+{
+	return (uint32_t)_mm256_movemask_epi8(
+		_mm256_cmpeq_epi8(v, _mm256_set1_epi8(c)));
+}
+
+__attribute__((target("avx2")))
+static void
+classify_avx2(const char *p, size_t blocks, struct masks *m)
+{
+	for (size_t i = 0; i < blocks; i++, m++) {
+		*m = (struct masks){0};
+		for (int j = 0; j < 64; j += 32, p += 32) {
+			__m256i v = _mm256_loadu_si256((const void *)p);
+			__m256i low = _mm256_or_si256(v,
+						      _mm256_set1_epi8(' '));
+			uint64_t sp = equal256(v, ' ');
+
+			m->l |= below256(low, 'a', 26) << j;
+			m->n |= below256(v, '0', 10) << j;
+			m->sp |= sp << j;
+			m->s |= (below256(v, '\t', 5) | sp) << j;
+			m->nl |= (equal256(v, '\n') | equal256(v, '\r')) << j;
+			m->q |= equal256(v, '\'') << j;
+			m->h |= (uint64_t)(uint32_t)_mm256_movemask_epi8(v)
+				<< j;
+			m->k |= (uint64_t)(uint32_t)_mm256_movemask_epi8(
+				_mm256_cmpgt_epi8(_mm256_set1_epi8(-64), v))
+				<< j;
+		}
+	}
+}
+
+static inline uint64_t
+below128(__m128i v, char from, char count)
+{
+	__m128i x = _mm_sub_epi8(v, _mm_set1_epi8(from));
+	__m128i y = _mm_min_epu8(x, _mm_set1_epi8((char)(count - 1)));
+
+	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y));
+}
+
+static inline uint64_t
+equal128(__m128i v, char c)
+{
+	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(c)));
+}
+
+static void
+classify_any(const char *p, size_t blocks, struct masks *m)
+{
+	for (size_t i = 0; i < blocks; i++, m++) {
+		*m = (struct masks){0};
+		for (int j = 0; j < 64; j += 16, p += 16) {
+			__m128i v = _mm_loadu_si128((const void *)p);
+			__m128i low = _mm_or_si128(v, _mm_set1_epi8(' '));
+			uint64_t sp = equal128(v, ' ');
+
+			m->l |= below128(low, 'a', 26) << j;
+			m->n |= below128(v, '0', 10) << j;
+			m->sp |= sp << j;
+			m->s |= (below128(v, '\t', 5) | sp) << j;
+			m->nl |= (equal128(v, '\n') | equal128(v, '\r')) << j;
+			m->q |= equal128(v, '\'') << j;
+			m->h |= (uint64_t)(unsigned)_mm_movemask_epi8(v) << j;
+			m->k |= (uint64_t)(unsigned)_mm_movemask_epi8(
+				_mm_cmplt_epi8(v, _mm_set1_epi8(-64))) << j;
+		}
+	}
+}
+#else
+static void
+classify_any(const char *p, size_t blocks, struct masks *m)
+{
+	for (size_t i = 0; i < blocks; i++, m++) {
+		*m = (struct masks){0};
+		for (int j = 0; j < 64; j++) {
+			unsigned char c = (unsigned char)*p++;
+			uint64_t bit = UINT64_C(1) << j;
+			unsigned u = c < 0x80 ? uc_class(c) : 0;
+
+			m->l |= u & UC_LETTER ? bit : 0;
+			m->n |= u & UC_NUMBER ? bit : 0;
+			m->s |= u & UC_SPACE ? bit : 0;
+			m->sp |= c == ' ' ? bit : 0;
+			m->nl |= c == '\n' || c == '\r' ? bit : 0;
+			m->q |= c == '\'' ? bit : 0;
+			m->h |= c >= 0x80 ? bit : 0;
+			m->k |= c >= 0x80 && c < 0xc0 ? bit : 0;
+		}
+	}
+}
+#endif
+
+static classify_fn *
+choose(void)
+{
+#ifdef __x86_64__
+	const char *want = getenv("ASSAY_SIMD");
+
+	if (want && strcmp(want, "sse2") == 0)
+		return classify_any;
+	if (__builtin_cpu_supports("avx512bw") &&
+	    !(want && strcmp(want, "avx2") == 0))
+		return classify_avx512;
+	if (__builtin_cpu_supports("avx2"))
+		return classify_avx2;
+#endif
+	return classify_any;
+}
+
+struct scan_work *
+scan_work_new(void)
+{
+	struct scan_work *w = xaligned(sizeof(*w));
+
+	memset(w, 0, sizeof(*w));
+	w->classify = choose();
+	return w;
+}
+
+void
+scan_work_free(struct scan_work *w)
+{
+	free(w);
+}
+
+/* --- characters outside of ASCII --- */
+
+/* Put the class of each into the masks, all its bytes alike. */
+static void
+patch(struct scan_work *w, struct masks *m, size_t base)
+{
+	uint64_t leads = m->h & ~m->k;
+
+	m->l |= w->spill[0];
+	m->n |= w->spill[1];
+	m->s |= w->spill[2];
+	w->spill[0] = w->spill[1] = w->spill[2] = 0;
+	while (leads) {
+		unsigned i = (unsigned)__builtin_ctzll(leads), len, cls;
+		size_t at = base + i;
+		uint64_t bits, over;
+
+		leads &= leads - 1;
+		cls = uc_class(uc_next(w->text + at, w->n - at, &len));
+		bits = (UINT64_C(1) << len) - 1;
+		over = i + len > 64 ? bits >> (64 - i) : 0;
+		bits <<= i;
+		if (cls & UC_LETTER) {
+			m->l |= bits;
+			w->spill[0] = over;
+		} else if (cls & UC_NUMBER) {
+			m->n |= bits;
+			w->spill[1] = over;
+		} else if (cls & UC_SPACE) {
+			unsigned len2;
+
+			m->s |= bits;
+			w->spill[2] = over;
+			if (at + len < w->n &&
+			    !(uc_class(uc_next(w->text + at + len,
+					       w->n - at - len, &len2)) &
+			      UC_SPACE))
+				m->last |= UINT64_C(1) << i;
+		}
+	}
+}
+
+/* Masks of the blocks from offset base on; behind the end is white space. */
+static void
+classify(struct scan_work *w, struct masks *m, size_t blocks, size_t base)
+{
+	size_t whole = w->n > base ? (w->n - base) / 64 : 0;
+
+	if (whole > blocks)
+		whole = blocks;
+	w->classify(w->text + base, whole, m);
+	for (size_t i = whole; i < blocks; i++) {
+		size_t at = base + 64 * i;
+		size_t left = w->n > at ? w->n - at : 0;
+		char tail[64];
+
+		memset(tail, '\t', sizeof(tail));
+		memcpy(tail, w->text + (left ? at : 0), left);
+		w->classify(tail, 1, &m[i]);
+	}
+	for (size_t i = 0; i < blocks; i++)
+		if (m[i].h | w->spill[0] | w->spill[1] | w->spill[2])
+			patch(w, &m[i], base + 64 * i);
+}
+
+/* --- bounds --- */
+
+static int
+letter_is(const char *p, char c, int any_case)
+{
+	return *p == c || (any_case && *p == c - 32);
+}
+
+/* Length of the contraction at p, 0: none. */
+static unsigned
+contraction(const char *p, size_t left, int any_case)
+{
+	if (left < 2)
+		return 0;
+	for (const char *s = "stmd"; *s; s++)
+		if (letter_is(p + 1, *s, any_case))
+			return 2;
+	if (left < 3)
+		return 0;
+	if (letter_is(p + 2, 'e', any_case) &&
+	    (letter_is(p + 1, 'r', any_case) ||
+	     letter_is(p + 1, 'v', any_case)))
+		return 3;
+	if (letter_is(p + 1, 'l', any_case) && letter_is(p + 2, 'l', any_case))
+		return 3;
+	return any_case && p[1] == '\xc5' && p[2] == '\xbf' ? 3 : 0;
+}
+
+/* q: apostrophes where a piece begins.  A contraction ends behind its
+ * letters, and between the apostrophe and them nothing does. */
+static uint64_t
+contractions(const struct scan_work *w, struct carry *c, uint64_t q,
+	     uint64_t bound, size_t base, int any_case)
+{
+	uint64_t set = c->set, clear = c->clear;
+
+	c->set = c->clear = 0;
+	while (q) {
+		unsigned i = (unsigned)__builtin_ctzll(q), k;
+		size_t at = base + i;
+
+		q &= q - 1;
+		k = contraction(w->text + at, w->n - at, any_case);
+		if (k == 0)
+			continue;
+		if (i + 1 < 64)
+			clear |= UINT64_C(1) << (i + 1);
+		else
+			c->clear |= 1;
+		if (i + k < 64)
+			set |= UINT64_C(1) << (i + k);
+		else
+			c->set |= UINT64_C(1) << (i + k - 64);
+	}
+	return (bound & ~clear) | set;
+}
+
+static inline uint64_t
+prev(uint64_t x, unsigned carry)
+{
+	return x << 1 | carry;
+}
+
+static inline unsigned
+top(uint64_t x)
+{
+	return (unsigned)(x >> 63);
+}
+
+static uint64_t
+bounds_gpt2(struct scan_work *w, const struct masks *m, size_t base)
+{
+	struct carry *c = &w->c;
+	uint64_t o = ~(m->l | m->n | m->s);
+	uint64_t run = ((m->l & ~prev(m->l, c->l)) |
+			(m->n & ~prev(m->n, c->n)) |
+			(o & ~prev(o, c->o))) & ~prev(m->sp, c->sp);
+	uint64_t next_s = m->s >> 1 | m[1].s << 63;
+	uint64_t blank = (m->s & ~prev(m->s, c->s)) |
+		(m->s & ~m->h & ~next_s) | m->last;
+	uint64_t bound = run | blank, q = m->q & run;
+
+	if (q | c->set | c->clear)
+		bound = contractions(w, c, q, bound, base, 0);
+	c->l = top(m->l);
+	c->n = top(m->n);
+	c->o = top(o);
+	c->s = top(m->s);
+	c->sp = top(m->sp);
+	return bound;
+}
+
+/* Numbers by threes; run: where a run of them begins. */
+static uint64_t
+bounds_numbers(struct carry *c, const struct masks *m, uint64_t run)
+{
+	uint64_t b = run, n = m->n, t, more;
+	unsigned phase = c->phase;
+
+	c->phase = 0;
+	if (n & m->h) {		/* character by character */
+		uint64_t lead = n & ~m->k;
+
+		b = 0;
+		while (lead) {
+			unsigned i = (unsigned)__builtin_ctzll(lead);
+
+			lead &= lead - 1;
+			if (run >> i & 1 || phase == 3)
+				phase = 0;
+			if (phase++ == 0)
+				b |= UINT64_C(1) << i;
+		}
+		c->phase = top(n) ? phase : 0;
+		return b;
+	}
+	if (phase && (n & 1)) {
+		uint64_t need = (UINT64_C(2) << (3 - phase)) - 1;
+
+		if ((n & need) == need)
+			b |= UINT64_C(1) << (3 - phase);
+	}
+	t = n & n << 1 & n << 2;
+	while ((more = b << 3 & t & ~b) != 0)
+		b |= more;
+	if (top(n)) {
+		unsigned since = (unsigned)__builtin_clzll(b | 1) + 1;
+
+		/* a run that came in and has no bound here is short */
+		c->phase = b >> 61 ? since :
+			phase + (unsigned)__builtin_popcountll(n);
+	}
+	return b;
+}
+
+/* Is there a line end in the white space from i on?  (i may be inside of a
+ * character of white space.) */
+static int
+line_end_ahead(const struct scan_work *w, size_t i)
+{
+	unsigned len;
+
+	while (i < w->n && (w->text[i] & 0xc0) == 0x80)
+		i++;
+	for (; i < w->n; i += len) {
+		if (w->text[i] == '\n' || w->text[i] == '\r')
+			return 1;
+		if (!(uc_class(uc_next(w->text + i, w->n - i, &len)) &
+		      UC_SPACE))
+			return 0;
+	}
+	return 0;
+}
+
+/* Blanks behind a line end: those without another one behind them. */
+static uint64_t
+behind_last_line(const struct scan_work *w, const struct masks *m,
+		 uint64_t cand, size_t base)
+{
+	uint64_t keep = 0;
+
+	for (; cand; cand &= cand - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(cand);
+		uint64_t out = ~m->s >> i, line = m->nl >> i;
+
+		if (out | line ? (out & -out) - 1 < (line & -line) - 1 :
+		    !line_end_ahead(w, base + 64))
+			keep |= UINT64_C(1) << i;
+	}
+	return keep;
+}
+
+static uint64_t
+bounds_cl100k(struct scan_work *w, const struct masks *m, size_t base,
+	      int digits)
+{
+	struct carry *c = &w->c;
+	uint64_t o = ~(m->l | m->n | m->s), blank = m->s & ~m->nl;
+	uint64_t run_l = m->l & ~prev(m->l, c->l);
+	uint64_t run_n = m->n & ~prev(m->n, c->n);
+	uint64_t run_o = o & ~prev(o, c->o) & ~prev(m->sp, c->sp);
+	uint64_t next_s = m->s >> 1 | m[1].s << 63;
+	uint64_t f, a, af, last, cand, bound, q = m->q & run_o;
+
+	/* all bytes of the first character of a run of others */
+	f = run_o | (c->f & m->k);
+	if (m->k) {
+		f |= f << 1 & m->k;
+		f |= f << 1 & m->k;
+		f |= f << 1 & m->k;
+	}
+	/* line ends behind others: a carry runs through them */
+	a = m->nl & (prev(o, c->o) | c->af);
+	af = m->nl & ~(m->nl + a);
+	last = (blank & ~m->h & ~next_s) | m->last;
+	cand = prev(m->nl & ~af, c->nl && !c->af) & blank;
+	bound = (run_l & ~prev(blank, c->s && !c->nl) & ~prev(f, c->f)) |
+		(m->s & ~prev(m->s, c->s) & ~af) | (prev(af, c->af) & blank) |
+		last | run_o;
+	if (cand)
+		bound |= behind_last_line(w, m, cand, base);
+	bound |= digits == 1 ? m->n & ~m->k : bounds_numbers(c, m, run_n);
+	if (q | c->set | c->clear)
+		bound = contractions(w, c, q, bound, base, 1);
+	c->l = top(m->l);
+	c->n = top(m->n);
+	c->o = top(o);
+	c->s = top(m->s);
+	c->sp = top(m->sp);
+	c->nl = top(m->nl);
+	c->af = top(af);
+	c->f = top(f);
+	return bound;
+}
+
+/* The next window: masks (one block ahead), bounds. */
+static void
+window(enum scan kind, struct scan_work *w)
+{
+	size_t blocks = (w->n - w->next + 63) / 64;
+
+	blocks = blocks < WINDOW ? blocks : WINDOW;
+	if (w->next == 0)
+		classify(w, w->m, blocks + 1, 0);
+	else {
+		w->m[0] = w->m[WINDOW];
+		classify(w, w->m + 1, blocks, w->next + 64);
+	}
+	for (size_t i = 0; i < blocks; i++) {
+		size_t base = w->next + 64 * i;
+
+		w->bound[i] = kind == SCAN_GPT2 ?
+			bounds_gpt2(w, &w->m[i], base) :
+			bounds_cl100k(w, &w->m[i], base,
+				      kind == SCAN_QWEN2 ? 1 : 3);
+	}
+	w->base = w->next;
+	w->next += 64 * blocks;
+	w->nbound = blocks;
+	w->at = 0;
+	if (w->base == 0)
+		w->bound[0] &= ~UINT64_C(1);
+	if (w->next > w->n)	/* white space behind the end */
+		w->bound[blocks - 1] &= UINT64_MAX >> (w->next - w->n);
+}
+
+size_t
+scan_masks(enum scan kind, struct scan_work *w, const char *text, size_t n,
+	   size_t *pos, uint32_t *ends, size_t max)
+{
+	size_t k = 0;
+
+	if (*pos == 0) {
+		w->text = text;
+		w->n = n;
+		w->next = w->nbound = w->at = 0;
+		memset(w->spill, 0, sizeof(w->spill));
+		memset(&w->c, 0, sizeof(w->c));
+	}
+	while (k < max) {
+		uint64_t b;
+		uint32_t base;
+
+		if (w->at == w->nbound) {
+			if (w->next >= n) {
+				ends[k++] = (uint32_t)n;
+				break;
+			}
+			window(kind, w);
+		}
+		b = w->bound[w->at];
+		base = (uint32_t)(w->base + 64 * w->at);
+		if (k + 64 > max &&	/* counting is a call */
+		    k + (size_t)__builtin_popcountll(b) > max) {
+			while (k < max) {
+				ends[k++] = base +
+					(uint32_t)__builtin_ctzll(b);
+				b &= b - 1;
+			}
+			w->bound[w->at] = b;
+			break;
+		}
+		for (; b; b &= b - 1)
+			ends[k++] = base + (uint32_t)__builtin_ctzll(b);
+		w->at++;
+	}
+	*pos = k ? ends[k - 1] : n;
+	return k;
+}

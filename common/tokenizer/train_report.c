@@ -1,0 +1,45 @@
+/*
+ * train_report.c - what a training run tells about itself
+ */
+#include "tokenizer/train_report.h"
+
+typedef unsigned long long ull;	/* for printf */
+
+static ull
+last_count(const struct bpetrain *t)
+{
+	return t->n ? t->count[t->n - 1] : 0;
+}
+
+void
+bpetrain_stats(const struct bpetrain_report *r, struct buf *b)
+{
+	struct pieces_size z;
+
+	pieces_size(r->pieces, &z);
+	buf_putc(b, '{');
+	doc_stats_json(r->docs, b);
+	buf_printf(b, ",\"pieces\":%llu,\"pieces_distinct\":%llu,"
+		   "\"pieces_distinct_bytes\":%llu,\"vocab_size\":%zu,"
+		   "\"merges\":%zu,\"last_merge_count\":%llu}\n",
+		   (ull)z.total, (ull)z.distinct, (ull)z.distinct_bytes,
+		   r->tokens, r->learned->n, last_count(r->learned));
+}
+
+void
+bpetrain_summary(const struct bpetrain_report *r, struct buf *b)
+{
+	const struct doc_stats *d = r->docs;
+	struct pieces_size z;
+
+	pieces_size(r->pieces, &z);
+	buf_printf(b, "%llu documents, %llu bytes, %llu replaced characters; "
+		   "%llu left out, %llu bad\n", (ull)d->docs_kept,
+		   (ull)d->bytes_kept, (ull)d->surrogates,
+		   (ull)d->docs_dropped, (ull)d->docs_bad);
+	buf_printf(b, "%llu pieces, %llu distinct of %llu bytes\n",
+		   (ull)z.total, (ull)z.distinct, (ull)z.distinct_bytes);
+	buf_printf(b, "%zu tokens, the last merge seen %llu times; %llu MB "
+		   "while merging\n", r->tokens, last_count(r->learned),
+		   (ull)(r->learned->memory / 1000000));
+}

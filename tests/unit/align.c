@@ -1,0 +1,178 @@
+/*
+ * align_range(): every run of tokens stands where its bytes do, under
+ * tokenizers that normalize, put a space in front or split characters.
+ */
+#include "tests/unit/test.h"
+
+#include "tokenizer/bpe.h"
+#include "tokenizer/align.h"
+#include "text/unicode.h"
+
+#define NFD "nai\xcc\x88ve cafe\xcc\x81"
+#define WAVE "\xf0\x9f\x91\x8b\xf0\x9f\x8f\xbd"
+
+static const char *const texts[] = {
+	"", "x", " x", "   two  spaces ", "a\n\nb\tc", NFD " au lait",
+	"e\xcc\x81", "=\xcc\xb8 \xcc\x81x e\xcc\x81" "e\xcc\x81",
+	"\xe2\x84\xab\xe2\x84\xa6 \xe1\x84\x80\xe1\x85\xa1 \xea\xb0\x80",
+	"wave " WAVE WAVE " \xe4\xb8\xad\xe6\x96\x87", "\xe2\x96\x81 a \xe2\x96\x81",
+};
+
+static int
+goes_on(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Is b a part of a? */
+static int
+holds(struct span a, struct span b)
+{
+	return !b.n || (a.n && memmem(a.p, a.n, b.p, b.n));
+}
+
+static void
+check_run(const struct vocab *v, struct span text, const uint32_t *ids,
+	  size_t nids, uint32_t a, uint32_t b)
+{
+	struct { uint32_t start, end; } h = {a, b};
+	struct align at;
+	struct buf part = {0}, norm = {0};
+	struct span own, piece;
+	struct err e = {0};
+
+	align_init(&at, v, text, ids, nids);
+	align_range(&at, &h.start, &h.end);
+	align_clear(&at);
+	assert_true(h.start <= h.end && h.end <= text.n);
+	assert_true(h.start == text.n || !goes_on(text.p[h.start]));
+	assert_true(h.end == text.n || !goes_on(text.p[h.end]));
+	if (a == 0)
+		assert_int_equal(h.start, 0);
+	if (b == nids)
+		assert_int_equal(h.end, text.n);
+	assert_int_equal(vocab_decode(v, ids + a, b - a, 0, &part, &e), 0);
+	own = buf_span(&part);
+	/* a space in front may be the tokenizer's own, a character in part */
+	while (own.n && (*own.p == ' ' || goes_on(*own.p)))
+		own.p++, own.n--;
+	while (own.n && (own.p[own.n - 1] & 0x80))
+		own.n--;
+	piece = (struct span){text.p + h.start, h.end - h.start};
+	if (v->nfc && !uc_nfc(piece, &norm))
+		piece = buf_span(&norm);
+	if (v->kind != VOCAB_SENTENCEPIECE && !holds(piece, own))
+		fail_msg("tokens %u to %u of \"%s\": \"%.*s\" without "
+			 "\"%.*s\"", a, b, text.p, (int)piece.n, piece.p,
+			 (int)own.n, own.p);
+	buf_clear(&part);
+	buf_clear(&norm);
+}
+
+static void
+runs(void **state)
+{
+	static const char *const names[] = {
+		"tests/data/tok/gpt2_tokenizer.json.zst",
+		"tests/data/tok/gptneox_tokenizer.json.zst",
+		"tests/data/tok/mistral7b_tokenizer.json.zst",
+	};
+	struct ids ids = {0};
+	struct err e = {0};
+	size_t k, i;
+	uint32_t a, b;
+
+	(void)state;
+	for (k = 0; k < TEST_COUNT(names); k++) {
+		struct vocab *v = vocab_load(names[k], NULL, &e);
+		struct bpe *bpe = v ? bpe_new(v, &e) : NULL;
+		struct bpe_enc *enc;
+
+		assert_non_null(bpe);
+		enc = bpe_enc_new(bpe, 0);
+		for (i = 0; i < TEST_COUNT(texts); i++) {
+			ids.n = 0;
+			bpe_encode(enc, span_str(texts[i]), &ids);
+			for (a = 0; a < ids.n; a++)
+				for (b = a + 1; b <= ids.n; b++)
+					check_run(v, span_str(texts[i]),
+						  ids.v, ids.n, a, b);
+		}
+		bpe_enc_free(enc);
+		bpe_free(bpe);
+		vocab_free(v);
+	}
+	free(ids.v);
+}
+
+/* Bytes as ids; all else by hand. */
+struct by_hand {
+	struct vocab v;
+	struct span token[8];
+};
+
+static void
+at(const struct vocab *v, const char *text, const uint32_t *ids, size_t n,
+   const uint32_t (*want)[2])
+{
+	struct align a;
+	size_t i;
+
+	align_init(&a, v, span_str(text), ids, n);
+	for (i = 0; i < n; i++) {
+		uint32_t start = (uint32_t)i, end = start + 1;
+
+		align_range(&a, &start, &end);
+		assert_int_equal(start, want[i][0]);
+		assert_int_equal(end, want[i][1]);
+	}
+	align_clear(&a);
+}
+
+static void
+places(void **state)
+{
+	static const char *const bytes[] = {
+		"\xc3\xa9", "a", " a", "\xc3", "\xa9", "\xe2\x96\x81\x61",
+		"\xe2\x96\x81", "<unk>",
+	};
+	struct by_hand x = {.v = {.n = 8, .unk = -1, .nfc = 1}};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 8; i++)
+		x.token[i] = span_str(bytes[i]);
+	x.v.token = x.token;
+	/* two characters that become one; one in two tokens */
+	at(&x.v, "ae\xcc\x81" "a", (uint32_t[]){1, 0, 1}, 3,
+	   (uint32_t[][2]){{0, 1}, {1, 4}, {4, 5}});
+	at(&x.v, "a\xc3\xa9", (uint32_t[]){1, 3, 4}, 3,
+	   (uint32_t[][2]){{0, 1}, {1, 3}, {1, 3}});
+	/* a space of the tokenizer's own, and one of the text */
+	at(&x.v, "a a", (uint32_t[]){2, 2}, 2,
+	   (uint32_t[][2]){{0, 1}, {1, 3}});
+	x.v.nfc = 0;
+	x.v.kind = VOCAB_SENTENCEPIECE;
+	at(&x.v, "a a  a", (uint32_t[]){5, 5, 6, 5}, 4,
+	   (uint32_t[][2]){{0, 1}, {1, 3}, {3, 4}, {4, 6}});
+	at(&x.v, " a", (uint32_t[]){6, 5}, 2,
+	   (uint32_t[][2]){{0, 0}, {0, 2}});
+	/* unknown characters, one or several in a token */
+	x.v.unk = 7;
+	at(&x.v, "a\xe4\xb8\xad\xe4\xb8\xad a\xe4\xb8\xad",
+	   (uint32_t[]){1, 7, 5, 7}, 4,
+	   (uint32_t[][2]){{0, 1}, {1, 7}, {7, 9}, {9, 12}});
+	at(&x.v, "\xe4\xb8\xad\xe4\xb8\xad" "a", (uint32_t[]){7, 7, 1}, 3,
+	   (uint32_t[][2]){{0, 3}, {3, 6}, {6, 7}});
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs),
+		cmocka_unit_test(places),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
