@@ -33,6 +33,25 @@ span_str(const char *s)
 	return (struct span){s, strlen(s)};
 }
 
+/*
+ * Split the first line off *rest: *line gets it without its LF, *rest what
+ * follows.  0 when *rest is empty.  A last line needs no LF.
+ */
+static inline int
+span_line(struct span *rest, struct span *line)
+{
+	const char *lf;
+
+	if (!rest->n)
+		return 0;
+	lf = (const char *)memchr(rest->p, '\n', rest->n);
+	line->p = rest->p;
+	line->n = lf ? (size_t)(lf - rest->p) : rest->n;
+	rest->p += line->n + (lf != NULL);
+	rest->n -= line->n + (lf != NULL);
+	return 1;
+}
+
 /* Make room for n more bytes; returns where they start (b->p + b->n). */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_put(struct buf *b, const void *p, size_t n);

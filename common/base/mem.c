@@ -58,6 +58,21 @@ xreallocarray(void *p, size_t n, size_t size)
 	return xrealloc(p, all);
 }
 
+void *
+xgrow(void *v, size_t *cap, size_t need, size_t size)
+{
+	size_t n = *cap;
+
+	if (need <= n)
+		return v;
+	n = n > SIZE_MAX / 2 || 2 * n < need ? need : 2 * n;
+	if (n < 16 && size <= 64)
+		n = 16;
+	v = xreallocarray(v, n, size);
+	*cap = n;
+	return v;
+}
+
 char *
 xstrdup(const char *s)
 {

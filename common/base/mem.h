@@ -15,6 +15,16 @@ void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);		/* zeroed */
 void *xrealloc(void *p, size_t n);
 void *xreallocarray(void *p, size_t n, size_t size);
+/*
+ * Make room for `need` elements in the array v of *cap elements of `size`
+ * bytes; returns the array, moved or not.  Capacity at least doubles, so that
+ * appending is linear.  Call it through GROW(): v, cap and need are lvalue,
+ * lvalue (size_t) and count, as in GROW(w->v, w->cap, w->n + 1).
+ */
+void *xgrow(void *v, size_t *cap, size_t need, size_t size);
+#define GROW(v, cap, need) \
+	((v) = xgrow((v), &(cap), (need), sizeof(*(v))))
+
 char *xstrdup(const char *s);
 char *xmemdup0(const void *p, size_t n);	/* n bytes and a NUL */
 char *xstrf(const char *fmt, ...)		/* as printf would print */
