@@ -13,7 +13,6 @@
 #include "base/output.h"
 #include "base/progress.h"
 #include "pack/pack_job.h"
-#include "pack/pack_set.h"
 #include "pack/pack_stats.h"
 #include "record/shard.h"
 
@@ -33,23 +32,64 @@ struct pack {
 	struct bpe *bpe;
 	struct shard_writer *train, *val;
 	struct output *stats;
-	struct packjob job;
+	struct pack_job job;
 };
+
+static int
+sink_doc(void *ctx, struct span id, const uint32_t *ids, size_t n,
+	 struct err *e)
+{
+	return shard_write_doc(ctx, id, ids, n, e);
+}
+
+static int
+sink_window(void *ctx, const uint32_t *ids, size_t real,
+	    const struct shard_part *parts, size_t nparts, struct err *e)
+{
+	return shard_write_window(ctx, ids, real, parts, nparts, e);
+}
+
+/*
+ * A packer and the shards that it fills.  Shards name the BOS and EOS of the
+ * tokenizer even if documents do not get them; without a padding token they
+ * pad with EOS, without that with id 0.
+ */
+static struct packer *
+set_open(const struct pack *p, const struct options *o, const char *dir,
+	 size_t mem, struct shard_writer **writer, struct err *e)
+{
+	const struct packer_opts opts = {
+		.policy = o->policy, .seq_len = o->seq_len,
+		.shuffle = o->shuffle, .seed = o->seed,
+		.mem = mem, .batch = o->batch,
+	};
+	const struct vocab *v = p->vocab;
+	int64_t bos = p->job.bos, eos = p->job.eos;
+	const struct shard_info info = {
+		.vocab = v->n, .fingerprint = v->fingerprint,
+		.bos = bos >= 0 ? bos : v->bos, .has_bos = bos >= 0,
+		.eos = eos >= 0 ? eos : v->eos, .has_eos = eos >= 0,
+		.pad = v->pad >= 0 ? v->pad : v->eos >= 0 ? v->eos : 0,
+		.seq_len = o->seq_len, .policy = o->policy,
+		.windows = packer_windowed(&opts),
+		.shuffled = o->shuffle,
+		.shuffle_seed = o->shuffle ? o->seed : 0,
+	};
+	struct packer_sink sink = {NULL, sink_doc, sink_window};
+
+	*writer = shard_writer_open(dir, o->format + FORMAT, &info,
+				    dir ? o->shard_tokens : 0, e);
+	if (!*writer)
+		return NULL;
+	sink.ctx = *writer;
+	return packer_new(&opts, &sink);
+}
 
 static int
 pack_open(struct pack *p, const struct options *o, struct err *e)
 {
-	struct packjob *j = &p->job;
-	struct packset set = {
-		.dir = o->out, .format = o->format + FORMAT,
-		.shard_tokens = o->shard_tokens,
-		.packer = {
-			.policy = o->policy, .seq_len = o->seq_len,
-			.shuffle = o->shuffle, .seed = o->seed,
-			.mem = o->has_val ? o->mem - o->mem / 8 : o->mem,
-			.batch = o->batch,
-		},
-	};
+	struct pack_job *j = &p->job;
+	size_t val_mem = o->has_val ? o->mem / 8 : 0;
 
 	p->vocab = vocab_load(o->tokenizer, o->split, e);
 	if (!p->vocab)
@@ -64,15 +104,9 @@ pack_open(struct pack *p, const struct options *o, struct err *e)
 	j->bpe = p->bpe;
 	j->threads = args_common.threads;
 	j->val_frac = o->val_frac;
-	set.vocab = p->vocab;
-	set.bos = j->bos;
-	set.eos = j->eos;
-	j->train = packset_open(&set, &p->train, e);
-	if (!j->train || !o->has_val)
-		return e->set ? -1 : 0;
-	set.dir = o->val_out;
-	set.packer.mem = o->mem / 8;
-	j->val = packset_open(&set, &p->val, e);
+	j->train = set_open(p, o, o->out, o->mem - val_mem, &p->train, e);
+	if (j->train && o->has_val)
+		j->val = set_open(p, o, o->val_out, val_mem, &p->val, e);
 	return e->set ? -1 : 0;
 }
 
@@ -110,14 +144,14 @@ outputs_abort(struct pack *p)
 
 /* Everything to the device, then all of it appears. */
 static int
-outputs_commit(struct pack *p, const struct packsum *sum, struct err *e)
+outputs_commit(struct pack *p, const struct pack_stats *sum, struct err *e)
 {
 	struct shard_writer *sets[] = {p->val, p->train};
 	struct buf b = {0};
 	int r = 0;
 
 	if (p->stats) {
-		packsum_json(sum, &b);
+		pack_stats_json(sum, &b);
 		r = output_put(p->stats, &b, e) ||
 		    output_finish(p->stats, e) ? -1 : 0;
 		buf_clear(&b);
@@ -145,9 +179,9 @@ pack_close(struct pack *p)
 
 /* For a person: what was left out, and the summary. */
 static void
-say(const struct pack *p, const struct packsum *sum)
+say(const struct pack *p, const struct pack_stats *sum)
 {
-	const struct packjob *j = &p->job;
+	const struct pack_job *j = &p->job;
 	struct buf b = {0};
 
 	if (args_common.quiet)
@@ -159,7 +193,7 @@ say(const struct pack *p, const struct packsum *sum)
 		     (int)j->first_bad.n, j->first_bad.p);
 	if (!args_common.verbose && !isatty(2))
 		return;
-	packsum_text(sum, &b);
+	pack_stats_text(sum, &b);
 	progress_erase();
 	fwrite(b.p, 1, b.n, stderr);
 	buf_clear(&b);
@@ -238,7 +272,7 @@ main(int argc, char **argv)
 			 "turn documents into shards of token ids",
 			 .table = table, .n = 16};
 	struct pack p = {0};
-	struct packsum sum = {&p.job, 0, 0, 0, 0};
+	struct pack_stats sum = {&p.job, 0, 0, 0, 0};
 	struct err e = {0};
 	int first;
 
@@ -249,7 +283,7 @@ main(int argc, char **argv)
 		o.out = NULL;
 	check(&a, &o, argc - first);
 	if (outputs_open(&p, &o, &e) ||
-	    packjob_run(&p.job, (const char *const *)argv + first,
+	    pack_job_run(&p.job, (const char *const *)argv + first,
 			argc - first, &e)) {
 		outputs_abort(&p);
 		die_err(&e);

@@ -119,7 +119,7 @@ by_length(const uint32_t *len, size_t n, uint32_t room)
 }
 
 size_t
-bestfit(const uint32_t *len, size_t n, uint32_t room, uint32_t *bin)
+best_fit(const uint32_t *len, size_t n, uint32_t room, uint32_t *bin)
 {
 	uint32_t *order = by_length(len, n, room), piece;
 	struct rooms r;

@@ -15,6 +15,6 @@
  * len[i] <= room for n pieces; bin[i] gets the number of its bin, from 0.
  * Returns the number of bins.  O(n + room) memory, O(n log room) time at most.
  */
-size_t bestfit(const uint32_t *len, size_t n, uint32_t room, uint32_t *bin);
+size_t best_fit(const uint32_t *len, size_t n, uint32_t room, uint32_t *bin);
 
 #endif

@@ -18,7 +18,7 @@
 #include "record/doc.h"
 
 /* All pointers are the caller's. */
-struct packjob {
+struct pack_job {
 	const struct doc_opts *doc;
 	const struct bpe *bpe;
 	int64_t bos, eos;	/* put around each document; -1: not */
@@ -34,13 +34,13 @@ struct packjob {
 };
 
 /* n == 0: stdin.  0, or -1 with the packers unfinished. */
-int packjob_run(struct packjob *j, const char *const *files, size_t n,
+int pack_job_run(struct pack_job *j, const char *const *files, size_t n,
 		struct err *e);
 
 /*
  * Is a document validation?  A function of its id alone, so that none moves
  * between runs, and growing frac only adds.
  */
-int packjob_is_val(struct span id, double frac);
+int pack_job_is_val(struct span id, double frac);
 
 #endif

@@ -6,7 +6,7 @@
 typedef unsigned long long ull;
 
 static struct packer_stats
-both(const struct packjob *j)
+both(const struct pack_job *j)
 {
 	struct packer_stats a = packer_stats(j->train), b;
 
@@ -32,7 +32,7 @@ ratio(double a, double b)
 
 /* Bytes of text for each token that stands for text: without BOS and EOS. */
 static double
-bytes_per_token(const struct packjob *j, const struct packer_stats *s,
+bytes_per_token(const struct pack_job *j, const struct packer_stats *s,
 		uint64_t bytes)
 {
 	return ratio(bytes, s->tokens - s->docs *
@@ -41,7 +41,7 @@ bytes_per_token(const struct packjob *j, const struct packer_stats *s,
 
 /* Of the tokens in windows, what share is padding. */
 static double
-waste(const struct packsum *s, const struct packer_stats *p)
+waste(const struct pack_stats *s, const struct packer_stats *p)
 {
 	return ratio(p->padding, (double)p->windows * (s->seq_len + 1.0));
 }
@@ -59,7 +59,7 @@ put_count(struct buf *b, const char *key, uint64_t n)
 }
 
 static void
-put_set(const struct packsum *s, const struct packer_stats *p, uint64_t bytes,
+put_set(const struct pack_stats *s, const struct packer_stats *p, uint64_t bytes,
 	struct buf *b)
 {
 	buf_printf(b, "\"tokens\":%llu", (ull)p->tokens);
@@ -74,7 +74,7 @@ put_set(const struct packsum *s, const struct packer_stats *p, uint64_t bytes,
 }
 
 static void
-put_part(const struct packsum *s, const char *name, const struct packer *from,
+put_part(const struct pack_stats *s, const char *name, const struct packer *from,
 	 uint64_t bytes, struct buf *b)
 {
 	struct packer_stats p = packer_stats(from);
@@ -85,9 +85,9 @@ put_part(const struct packsum *s, const char *name, const struct packer *from,
 }
 
 void
-packsum_json(const struct packsum *s, struct buf *b)
+pack_stats_json(const struct pack_stats *s, struct buf *b)
 {
-	const struct packjob *j = s->job;
+	const struct pack_job *j = s->job;
 	struct packer_stats all = both(j);
 
 	buf_putc(b, '{');
@@ -118,9 +118,9 @@ line_share(struct buf *b, const char *what, double x)
 }
 
 void
-packsum_text(const struct packsum *s, struct buf *b)
+pack_stats_text(const struct pack_stats *s, struct buf *b)
 {
-	const struct packjob *j = s->job;
+	const struct pack_job *j = s->job;
 	struct packer_stats p = both(j);
 	char what[64];
 

@@ -11,15 +11,15 @@
 #include "base/buf.h"
 #include "pack/pack_job.h"
 
-struct packsum {
-	const struct packjob *job;	/* done */
+struct pack_stats {
+	const struct pack_job *job;	/* done */
 	uint32_t seq_len, batch;	/* as in struct packer_opts */
 	uint32_t vocab;
 	uint64_t fingerprint;
 };
 
 /* One JSON object and a line end; lines for a person. */
-void packsum_json(const struct packsum *s, struct buf *b);
-void packsum_text(const struct packsum *s, struct buf *b);
+void pack_stats_json(const struct pack_stats *s, struct buf *b);
+void pack_stats_text(const struct pack_stats *s, struct buf *b);
 
 #endif

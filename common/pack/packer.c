@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/progress.h"
 #include "base/rng.h"
 #include "base/spool.h"
 #include "pack/best_fit.h"
@@ -411,7 +412,7 @@ hold_flush(struct packer *p, struct err *e)
 
 	for (i = 0; i < h->n; i++)
 		len[i] = h->v[i].n;
-	bins = bestfit(len, h->n, p->size, bin);
+	bins = best_fit(len, h->n, p->size, bin);
 	head = xreallocarray(NULL, bins + 1, sizeof(*head));
 	memset(head, 0xff, bins * sizeof(*head));
 	for (i = h->n; i-- > 0; head[bin[i]] = i)
@@ -487,12 +488,15 @@ out_shuffled(struct packer *p, struct err *e)
 {
 	uint64_t n = p->nat, i, k;
 
+	progress_start("writing", "windows", n);
 	for (i = 0; i < n; i++) {
 		k = rng_permute(p->o.seed, RNG_SHUFFLE, i, n);
 		if (window_unspool(p, p->at[k], &p->win, e) ||
 		    window_out(p, &p->win, e))
 			return -1;
+		progress_add(1);
 	}
+	progress_stop();
 	return 0;
 }
 

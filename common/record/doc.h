@@ -65,7 +65,8 @@ struct doc_batch {
 	struct chunk chunk;
 	struct doc *v;
 	size_t n;
-	void *user;		/* the program's; NULL from doc_read() */
+	uint64_t first;		/* number of v[0] in the input (docpipe.h) */
+	void *user;		/* the caller's; NULL from doc_read() */
 	void *priv;		/* doc.c's */
 };
 

@@ -1,5 +1,5 @@
 /*
- * packjob: which documents are validation.
+ * pack_job: which documents are validation.
  *
  * The values were computed by libxxhash's XXH3_64bits_withSeed(id, 0x76616c)
  * / 2^64 from Python: they may never change, or documents would move between
@@ -34,8 +34,8 @@ stored_values(void **state)
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		struct span id = span_str(known[i].id);
 
-		assert_false(packjob_is_val(id, known[i].u - 1e-9));
-		assert_true(packjob_is_val(id, known[i].u + 1e-9));
+		assert_false(pack_job_is_val(id, known[i].u - 1e-9));
+		assert_true(pack_job_is_val(id, known[i].u + 1e-9));
 	}
 }
 
@@ -54,7 +54,7 @@ share(void **state)
 
 		sprintf(id, "doc-%zu", i);
 		for (k = 0; k < FRACS; k++, was = is) {
-			is = packjob_is_val(span_str(id), frac[k]);
+			is = pack_job_is_val(span_str(id), frac[k]);
 			assert_true(is >= was);
 			n[k] += is;
 		}

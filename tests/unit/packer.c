@@ -494,12 +494,12 @@ bestfit_is_best_fit(void **state)
 		for (i = 0; i < n; i++)
 			len[i] = 1 + rng_below(k, RNG_TEST, i,
 					       k % 2 ? room : (room + 1) / 2);
-		assert_int_equal(bestfit(len, n, room, bin),
+		assert_int_equal(best_fit(len, n, room, bin),
 				 slow_bestfit(len, n, room, slow));
 		for (i = 0; i < n; i++)
 			assert_int_equal(bin[i], slow[i]);
 	}
-	assert_int_equal(bestfit(len, 0, 10, bin), 0);
+	assert_int_equal(best_fit(len, 0, 10, bin), 0);
 }
 
 static void
