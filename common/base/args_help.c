@@ -13,6 +13,7 @@
 #include "base/args_priv.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/io.h"
 
 enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
 
@@ -245,18 +246,8 @@ put_bash(struct buf *b, const struct args *a)
 static void
 write_stdout(const struct buf *b)
 {
-	size_t done = 0;
-	ssize_t k;
-
-	while (done < b->n) {
-		k = write(STDOUT_FILENO, b->p + done, b->n - done);
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			die("<stdout>: %s", strerror(errno));
-		done += (size_t)k;
-	}
-	if (close(STDOUT_FILENO) < 0)
+	if (write_all(STDOUT_FILENO, b->p, b->n) < 0 ||
+	    close(STDOUT_FILENO) < 0)
 		die("<stdout>: %s", strerror(errno));
 }
 

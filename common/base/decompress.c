@@ -20,8 +20,9 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "base/mem.h"
 #include "base/decompress.h"
+#include "base/mem.h"
+#include "base/path.h"
 
 enum { RAW_SIZE = 256 << 10, WINDOW_LOG_MAX = 31, MAGIC_SIZE = 6 };
 
@@ -46,7 +47,7 @@ struct decompress {
 const char *
 decompress_label(const char *path)
 {
-	return !path || !strcmp(path, "-") ? "<stdin>" : path;
+	return path_is_std(path) ? "<stdin>" : path;
 }
 
 /* Message with the place in the file and, if that is another, in the data. */
@@ -153,7 +154,7 @@ struct decompress *
 decompress_open(const char *path, _Atomic uint64_t *done, struct err *e)
 {
 	struct decompress *s = xcalloc(1, sizeof *s);
-	int in = !path || !strcmp(path, "-");
+	int in = path_is_std(path);
 
 	s->name = decompress_label(path);
 	s->done = done;

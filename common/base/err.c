@@ -13,7 +13,6 @@
  * die() writes with write(2) from a buffer on the stack and leaves with
  * _exit(): it needs no memory, and no other thread's destructor runs.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/progress.h"
 
 enum { MAX_HOOKS = 8 };
@@ -79,8 +79,7 @@ err_print(const char *kind, const char *msg)
 
 	progress_erase();
 	line[len - 1] = '\n';
-	while (write(STDERR_FILENO, line, len) < 0 && errno == EINTR)
-		;
+	write_all(STDERR_FILENO, line, len);
 }
 
 static void

@@ -310,11 +310,7 @@ group_add(struct extsort *s, size_t *n, uint32_t doc)
 {
 	if (*n && s->group[*n - 1] == doc)
 		return;
-	if (*n == s->group_cap) {
-		s->group_cap = *n ? 2 * *n : 64;
-		s->group = xreallocarray(s->group, s->group_cap,
-					 sizeof(*s->group));
-	}
+	GROW(s->group, s->group_cap, *n + 1);
 	s->group[(*n)++] = doc;
 }
 

@@ -17,10 +17,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/input.h"
-#include "base/replay.h"
-#include "base/mem.h"
 #include "base/decompress.h"
+#include "base/input.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/replay.h"
 
 #define LINE_MAX_BYTES (((size_t)4 << 30) - 4096)
 
@@ -52,7 +53,7 @@ static void
 input_look(struct input *in, const char *path, int *known)
 {
 	struct stat st;
-	int is_stdin = !strcmp(path, "-");
+	int is_stdin = path_is_std(path);
 
 	if (is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) {
 		err_sys(&in->early, errno, "%s", decompress_label(path));
@@ -135,7 +136,7 @@ input_done_with(struct input *in)
 static int
 path_stat(const char *path, struct stat *st)
 {
-	return strcmp(path, "-") ? stat(path, st) : fstat(STDIN_FILENO, st);
+	return path_is_std(path) ? fstat(STDIN_FILENO, st) : stat(path, st);
 }
 
 void
@@ -153,7 +154,7 @@ input_keep(struct input *in)
 		}
 		a->size = st.st_size;
 		a->changed = st.st_mtim;
-		if (!strcmp(in->paths[i], "-"))
+		if (path_is_std(in->paths[i]))
 			a->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
 	}
 }
@@ -170,7 +171,7 @@ same_file(const char *path, const struct again *a, struct err *e)
 	    st.st_mtim.tv_nsec != a->changed.tv_nsec)
 		return err_set(e, "%s: changed while it was read",
 			       decompress_label(path));
-	if (!strcmp(path, "-") &&
+	if (path_is_std(path) &&
 	    lseek(STDIN_FILENO, a->start, SEEK_SET) < 0)
 		return err_sys(e, errno, "%s", decompress_label(path));
 	return 0;

@@ -21,7 +21,9 @@
 
 #include <zstd.h>
 
+#include "base/io.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/output.h"
 
 enum { OUT_SIZE = 256 << 10, MAX_LINKS = 40, ZSTD_LEVEL = 3 };
@@ -94,8 +96,7 @@ target_taken(const char *target)
 static struct temp *
 temp_new(const char *target, struct err *e)
 {
-	const char *slash = strrchr(target, '/');
-	const char *base = slash ? slash + 1 : target;
+	const char *base = path_base(target);
 	struct temp *t;
 	int n;
 
@@ -216,7 +217,7 @@ output_open(const char *path, struct err *e)
 
 	o->fd = STDOUT_FILENO;
 	o->label = "<stdout>";
-	if (path && strcmp(path, "-")) {
+	if (!path_is_std(path)) {
 		o->path = xstrdup(path);
 		o->label = o->path;
 		o->fd = -1;
@@ -230,19 +231,10 @@ output_open(const char *path, struct err *e)
 }
 
 static int
-output_raw(struct output *o, const char *p, size_t n, struct err *e)
+output_raw(struct output *o, const void *p, size_t n, struct err *e)
 {
-	ssize_t k;
-
-	while (n) {
-		k = write(o->fd, p, n);
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return err_sys(e, errno, "%s", o->label);
-		p += k;
-		n -= (size_t)k;
-	}
+	if (write_all(o->fd, p, n) < 0)
+		return err_sys(e, errno, "%s", o->label);
 	return 0;
 }
 
@@ -305,24 +297,13 @@ int
 output_pwrite(struct output *o, const void *p, size_t n, uint64_t off,
 	      struct err *e)
 {
-	const char *q = p;
-	ssize_t k;
-
 	if (!o->temp || o->zstd)
 		return err_set(e, "%s: a part cannot be written again in a "
 			       "pipe, device or compressed file", o->label);
 	if (output_empty_buf(o, e) < 0)
 		return -1;
-	while (n) {
-		k = pwrite(o->fd, q, n, (off_t)off);
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return err_sys(e, errno, "%s", o->label);
-		q += k;
-		off += (uint64_t)k;
-		n -= (size_t)k;
-	}
+	if (pwrite_all(o->fd, p, n, off) < 0)
+		return err_sys(e, errno, "%s", o->label);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/pipeline.h"
 
 enum { IN_FLIGHT_PER_THREAD = 4 };
@@ -38,13 +39,6 @@ struct run {
 	int stopped;		/* write() wants no more, or an error is met */
 	struct err *err;	/* the caller's */
 	int failed;
-};
-
-struct worker {
-	struct run *run;
-	int number;
-	pthread_t thread;
-	int started;
 };
 
 static void
@@ -142,23 +136,21 @@ do_read_and_work(struct run *r, int number)
 	pthread_cond_broadcast(&r->changed);
 }
 
-static void *
-worker_main(void *arg)
+static void
+worker_main(void *ctx, int number)
 {
-	struct worker *w = arg;
-	struct run *r = w->run;
+	struct run *r = ctx;
 
 	pthread_mutex_lock(&r->lock);
 	while (!all_done(r)) {
 		if (can_write(r))
 			do_write(r);
 		else if (can_read(r))
-			do_read_and_work(r, w->number);
+			do_read_and_work(r, number);
 		else
 			pthread_cond_wait(&r->changed, &r->lock);
 	}
 	pthread_mutex_unlock(&r->lock);
-	return NULL;
 }
 
 static int
@@ -189,25 +181,6 @@ drop_rest(struct run *r)
 	}
 }
 
-static void
-run_workers(struct run *r, int threads)
-{
-	struct worker *w = xcalloc((size_t)threads, sizeof *w);
-
-	/* The caller is worker 0; fewer threads than asked for will do. */
-	for (int i = threads - 1; i >= 0; i--) {
-		w[i].run = r;
-		w[i].number = i;
-		w[i].started = i && !pthread_create(&w[i].thread, NULL,
-						    worker_main, &w[i]);
-	}
-	worker_main(&w[0]);
-	for (int i = 1; i < threads; i++)
-		if (w[i].started)
-			pthread_join(w[i].thread, NULL);
-	free(w);
-}
-
 int
 pipeline_run(const struct pipeline *p, int threads, struct err *e)
 {
@@ -219,7 +192,7 @@ pipeline_run(const struct pipeline *p, int threads, struct err *e)
 	r.ring = xcalloc(r.size, sizeof *r.ring);
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_cond_init(&r.changed, NULL);
-	run_workers(&r, threads);
+	parallel_run(threads, worker_main, &r);
 	drop_rest(&r);
 	pthread_cond_destroy(&r.changed);
 	pthread_mutex_destroy(&r.lock);

@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/progress.h"
-
 #include "base/clock.h"
+#include "base/io.h"
+#include "base/progress.h"
 
 static struct {
 	pthread_mutex_t lock;	/* over shown and writes to stderr */
@@ -76,17 +76,10 @@ put_line(char *s, size_t n)
 }
 
 static void
-put_err(const char *s, size_t n)
-{
-	while (write(STDERR_FILENO, s, n) < 0 && errno == EINTR)
-		;
-}
-
-static void
 erase_locked(void)
 {
 	if (pg.shown)
-		put_err("\r\033[K", 4);
+		write_all(STDERR_FILENO, "\r\033[K", 4);
 	pg.shown = 0;
 }
 
@@ -110,7 +103,7 @@ show(int lasting)
 	n = off + put_line(s + off, sizeof s - 5);
 	if (lasting)
 		s[n++] = '\n';
-	put_err(s, (size_t)n);
+	write_all(STDERR_FILENO, s, (size_t)n);
 	pg.shown = !lasting;
 	pthread_mutex_unlock(&pg.lock);
 }

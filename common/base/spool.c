@@ -11,10 +11,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 enum { WRITE_BUFFER = 1 << 20 };
 
@@ -24,6 +27,8 @@ struct spool {
 	int fd;			/* -1: all in memory */
 	uint64_t flushed;	/* bytes in the file */
 	const char *dir;
+	void *map;		/* spool_all() */
+	size_t mapped;
 };
 
 struct spool *
@@ -43,6 +48,8 @@ spool_free(struct spool *s)
 {
 	if (!s)
 		return;
+	if (s->map)
+		munmap(s->map, s->mapped);
 	if (s->fd >= 0)
 		close(s->fd);
 	buf_clear(&s->buf);
@@ -52,20 +59,11 @@ spool_free(struct spool *s)
 static int
 spool_flush(struct spool *s, struct err *e)
 {
-	const char *p = s->buf.p;
-	size_t left = s->buf.n;
-	ssize_t n;
-
-	for (; left; p += n, left -= n) {
-		n = write(s->fd, p, left);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		if (n < 0)
-			return err_sys(e, errno, "temporary file in %s: "
-				       "offset %llu: write", s->dir,
-				       (unsigned long long)s->flushed);
-		s->flushed += n;
-	}
+	if (write_all(s->fd, s->buf.p, s->buf.n) < 0)
+		return err_sys(e, errno, "temporary file in %s: offset %llu: "
+			       "write", s->dir,
+			       (unsigned long long)s->flushed);
+	s->flushed += s->buf.n;
 	buf_reset(&s->buf);
 	return 0;
 }
@@ -74,16 +72,16 @@ spool_flush(struct spool *s, struct err *e)
 static int
 unnamed_file(const char *dir)
 {
-	struct buf path = {0};
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	char *path;
 
 	if (fd >= 0)
 		return fd;
-	buf_printf(&path, "%s/assay-XXXXXX%c", dir, 0);
-	fd = mkostemp(path.p, O_CLOEXEC);
+	path = path_join(dir, "assay-XXXXXX");
+	fd = mkostemp(path, O_CLOEXEC);
 	if (fd >= 0)
-		unlink(path.p);
-	buf_clear(&path);
+		unlink(path);
+	free(path);
 	return fd;
 }
 
@@ -120,11 +118,30 @@ spool_view(const struct spool *s, uint64_t off, size_t n)
 	return s->buf.p + off;
 }
 
+const void *
+spool_all(struct spool *s, struct err *e)
+{
+	void *p;
+
+	if (s->fd < 0)
+		return buf_reserve(&s->buf, 1) - s->buf.n;
+	if (spool_flush(s, e))
+		return NULL;
+	p = mmap(NULL, s->flushed, PROT_READ, MAP_PRIVATE, s->fd, 0);
+	if (p == MAP_FAILED) {
+		err_sys(e, errno, "temporary file in %s: cannot map %llu bytes",
+			s->dir, (unsigned long long)s->flushed);
+		return NULL;
+	}
+	s->map = p;
+	s->mapped = s->flushed;
+	return p;
+}
+
 int
 spool_read(struct spool *s, uint64_t off, void *p, size_t n, struct err *e)
 {
-	char *to = p;
-	ssize_t got;
+	ptrdiff_t got;
 
 	if (off > spool_size(s) || n > spool_size(s) - off)
 		return err_set(e, "temporary file: offset %llu: read of %zu "
@@ -138,15 +155,11 @@ spool_read(struct spool *s, uint64_t off, void *p, size_t n, struct err *e)
 	}
 	if (off + n > s->flushed && spool_flush(s, e))
 		return -1;
-	for (; n; to += got, off += got, n -= got) {
-		got = pread(s->fd, to, n, off);
-		if (got < 0 && errno == EINTR)
-			got = 0;
-		else if (got <= 0)
-			return err_sys(e, got ? errno : EIO, "temporary file "
-				       "in %s: offset %llu: read", s->dir,
-				       (unsigned long long)off);
-	}
+	got = pread_all(s->fd, p, n, off);
+	if (got < 0 || (size_t)got < n)
+		return err_sys(e, got < 0 ? errno : EIO, "temporary file in "
+			       "%s: offset %llu: read", s->dir,
+			       (unsigned long long)off);
 	return 0;
 }
 

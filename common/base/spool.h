@@ -30,6 +30,12 @@ int spool_read(struct spool *s, uint64_t off, void *p, size_t n,
 /* The n bytes at off where they lie in memory, until the next append; or NULL. */
 const void *spool_view(const struct spool *s, uint64_t off, size_t n);
 
+/*
+ * All spool_size() bytes as one array, which lives until spool_free(); nothing
+ * may be appended after it, and it may be called once.  NULL: error.
+ */
+const void *spool_all(struct spool *s, struct err *e);
+
 uint64_t spool_size(const struct spool *s);
 int spool_on_disk(const struct spool *s);
 

@@ -9,6 +9,13 @@
 
 #include <stddef.h>
 
+/* Is c a byte that continues a character (0x80..0xbf)? */
+static inline int
+utf8_is_cont(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 /*
  * Length of the well-formed sequence at p[0..n), n > 0; or, negative, the
  * length of the part that is to be replaced by one U+FFFD (the "maximal

@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
+#include "base/input.h"
 #include "base/mem.h"
 #include "record/shard_priv.h"
 
@@ -327,36 +327,6 @@ csv_parse(struct part *p, const char *name, char *text, size_t n, struct err *e)
 	return 0;
 }
 
-/* A gzip file, whole: the text, NULL with a message. */
-static char *
-gunzip(const char *name, size_t *n, struct err *e)
-{
-	gzFile g = gzopen(name, "rb");
-	size_t cap = 1 << 16;
-	char *p;
-	int k, z;
-
-	*n = 0;
-	if (!g) {
-		err_set(e, "%s: cannot open", name);
-		return NULL;
-	}
-	p = xmalloc(cap);
-	while ((k = gzread(g, p + *n, (unsigned)(cap - *n > 1 << 20 ? 1 << 20 :
-						 cap - *n))) > 0) {
-		*n += (size_t)k;
-		if (*n == cap)
-			p = xrealloc(p, cap *= 2);
-	}
-	gzerror(g, &z);
-	if ((gzclose(g) != Z_OK || k < 0 || z < 0) &&
-	    err_set(e, "%s: truncated or damaged gzip", name) < 0) {
-		free(p);
-		return NULL;
-	}
-	return p;
-}
-
 static int
 npy(struct shards *s, struct part *p, const struct shard_map *m, struct err *e)
 {
@@ -373,7 +343,7 @@ npy(struct shards *s, struct part *p, const struct shard_map *m, struct err *e)
 		goto out;
 	}
 	if (exists(csv)) {
-		if (!(text = gunzip(csv, &n, e)))
+		if (input_slurp(csv, &text, &n, e) < 0)
 			goto out;
 		if (csv_parse(p, csv, text, n, e) < 0)
 			goto out;

@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/path.h"
+#include "base/spool.h"
 #include "record/shard_priv.h"
 
-enum { SPOOL_MEMORY = 64 << 20 };
+enum { SPOOL_MEMORY = 64 << 20, READ = 1 << 20 };
 
 const char *const shard_format_names[] = {
 	"auto", "assay", "llmc", "nanogpt", "megatron", "datatrove", "npy",
@@ -48,10 +50,7 @@ shard_hint_init(struct shard_hint *h)
 struct part *
 shards_add_part(struct shards *s)
 {
-	if (s->nparts == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 16;
-		s->part = xreallocarray(s->part, s->cap, sizeof(*s->part));
-	}
+	GROW(s->part, s->cap, s->nparts + 1);
 	memset(&s->part[s->nparts], 0, sizeof(*s->part));
 	return &s->part[s->nparts++];
 }
@@ -85,89 +84,29 @@ map_fd(struct shard_map *m, int fd, size_t n, struct err *e)
 	return 0;
 }
 
+/* A pipe to its end. */
 static int
-write_whole(int fd, const char *p, size_t n)
+spool_fd(struct shard_map *m, int fd, struct err *e)
 {
+	char *p = xmalloc(READ);
 	ssize_t k;
 
-	for (; n > 0; p += k, n -= (size_t)k)
-		if ((k = write(fd, p, n)) < 0) {
-			if (errno != EINTR)
-				return -1;
-			k = 0;
-		}
-	return 0;
-}
-
-/* An unlinked file in $TMPDIR, or -1. */
-static int
-temporary(const char **dir)
-{
-	char name[4096];
-	int fd;
-
-	*dir = getenv("TMPDIR");
-	if (!*dir || !**dir)
-		*dir = "/tmp";
-	if ((size_t)snprintf(name, sizeof(name), "%s/assay-XXXXXX", *dir) >=
-	    sizeof(name)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	if ((fd = mkostemp(name, O_CLOEXEC)) >= 0)
-		unlink(name);
-	return fd;
-}
-
-/* A pipe to its end: memory first, a temporary file when it grows. */
-static int
-spool(struct shard_map *m, int fd, struct err *e)
-{
-	size_t cap = 1 << 16, n = 0, total = 0;
-	char *p = xmalloc(cap);
-	const char *dir = "";
-	int tmp = -1, r = -1;
-	ssize_t k;
-
-	for (;;) {
-		if (n == cap && cap < SPOOL_MEMORY) {
-			p = xrealloc(p, cap *= 2);
-		} else if (n == cap) {
-			if ((tmp < 0 && (tmp = temporary(&dir)) < 0) ||
-			    write_whole(tmp, p, n) < 0) {
-				err_sys(e, errno, "%s: cannot put it aside in "
-					"%s", m->name, dir);
-				goto out;
-			}
-			total += n;
-			n = 0;
-		}
-		k = read(fd, p + n, cap - n);
+	m->spool = spool_new(SPOOL_MEMORY);
+	while ((k = read(fd, p, READ)) != 0) {
 		if (k < 0 && errno == EINTR)
 			continue;
-		if (k < 0) {
+		if (k < 0)
 			err_sys(e, errno, "%s: cannot read", m->name);
-			goto out;
-		}
-		if (k == 0)
+		else
+			spool_append(m->spool, p, (size_t)k, e);
+		if (e->set)
 			break;
-		n += (size_t)k;
 	}
-	if (tmp < 0) {
-		m->p = p;
-		m->n = n;
-		m->how = MAP_HEAP;
-		return 0;
-	}
-	if (write_whole(tmp, p, n) < 0)
-		err_sys(e, errno, "%s: cannot put it aside in %s", m->name, dir);
-	else
-		r = map_fd(m, tmp, total + n, e);
-out:
-	if (tmp >= 0)
-		close(tmp);
 	free(p);
-	return r;
+	if (e->set || !(m->p = (void *)spool_all(m->spool, e)))
+		return -1;
+	m->n = spool_size(m->spool);
+	return 0;
 }
 
 ptrdiff_t
@@ -186,7 +125,7 @@ shards_map(struct shards *s, const char *path, struct err *e)
 	else if (S_ISREG(st.st_mode) && (path || lseek(fd, 0, SEEK_CUR) == 0))
 		r = map_fd(m, fd, (size_t)st.st_size, e);
 	else
-		r = spool(m, fd, e);
+		r = spool_fd(m, fd, e);
 	if (path)
 		close(fd);
 	return r < 0 ? -1 : m - s->map;
@@ -201,10 +140,7 @@ struct list {
 static void
 list_add(struct list *l, char *name)
 {
-	if (l->n == l->cap) {
-		l->cap = l->cap ? l->cap * 2 : 16;
-		l->v = xreallocarray(l->v, l->cap, sizeof(*l->v));
-	}
+	GROW(l->v, l->cap, l->n + 1);
 	l->v[l->n++] = name;
 }
 
@@ -228,27 +164,6 @@ ends_with(const char *s, const char *end)
 	size_t n = strlen(s), k = strlen(end);
 
 	return n > k && strcmp(s + n - k, end) == 0;
-}
-
-static char *
-joined(const char *dir, const char *name)
-{
-	size_t n = strlen(dir);
-	char *s = xmalloc(n + strlen(name) + 2);
-
-	memcpy(s, dir, n);
-	if (n == 0 || dir[n - 1] != '/')
-		s[n++] = '/';
-	strcpy(s + n, name);
-	return s;
-}
-
-static int
-is_dir(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* X.bin of Megatron is told by its X.idx. */
@@ -299,7 +214,7 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 		for (i = 0; i < 4; i++)
 			if (d->d_name[0] != '.' &&
 			    ends_with(d->d_name, known[i])) {
-				list_add(&all, joined(dir, d->d_name));
+				list_add(&all, path_join(dir, d->d_name));
 				count[i]++;
 			}
 		errno = 0;
@@ -463,7 +378,7 @@ shards_open_hint(const char *const *paths, size_t n, const struct shard_hint *h,
 	for (i = 0; r == 0 && i < n; i++) {
 		if (strcmp(paths[i], "-") == 0)
 			r = open_file(s, NULL, 0, e);
-		else if (is_dir(paths[i]))
+		else if (path_is_dir(paths[i]))
 			r = open_folder(s, paths[i], ++folders, e);
 		else if (!companion(paths[i]) || n == 1)
 			r = open_file(s, paths[i], 0, e);
@@ -523,8 +438,7 @@ shards_close(struct shards *s)
 	for (i = 0; i < s->nmaps; i++) {
 		if (s->map[i].how == MAP_MAPPED)
 			munmap(s->map[i].p, s->map[i].n);
-		else if (s->map[i].how == MAP_HEAP)
-			free(s->map[i].p);
+		spool_free(s->map[i].spool);
 		free(s->map[i].name);
 	}
 	free(s->part);

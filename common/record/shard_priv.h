@@ -127,7 +127,8 @@ struct shard_map {
 	char *name;
 	void *p;
 	size_t n;
-	enum { MAP_BORROWED, MAP_MAPPED, MAP_HEAP } how;
+	enum { MAP_BORROWED, MAP_MAPPED } how;
+	struct spool *spool;		/* owns p of a pipe, else NULL */
 	size_t folder;			/* 1 + number of the folder, 0: none */
 };
 

@@ -15,6 +15,9 @@
 #include "base/err.h"
 #include "record/pattern.h"
 
+/* U+2581, which SentencePiece tokens hold in place of a space. */
+#define VOCAB_SPACE "\xe2\x96\x81"
+
 enum vocab_kind {
 	VOCAB_BYTE_LEVEL,	/* GPT-2 family: tokens are byte strings */
 	VOCAB_SENTENCEPIECE	/* over characters: Llama-2, Mistral */

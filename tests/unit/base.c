@@ -10,7 +10,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/mem.h"
+#include "base/parallel.h"
+#include "base/path.h"
+#include "base/search.h"
 #include "base/utf8.h"
 
 static void
@@ -166,6 +170,85 @@ utf8_table(void **state)
 	}
 }
 
+static void
+paths(void **state)
+{
+	char *a = path_join("d", "f"), *b = path_join("d/", "f");
+
+	(void)state;
+	assert_string_equal(a, "d/f");
+	assert_string_equal(b, "d/f");
+	assert_string_equal(path_base(a), "f");
+	assert_string_equal(path_base("f"), "f");
+	assert_true(path_is_std("-") && path_is_std(NULL) && !path_is_std(a));
+	assert_true(path_is_dir("/") && path_exists("/dev/null"));
+	assert_false(path_is_dir("/dev/null"));
+	free(a);
+	free(b);
+}
+
+static void
+whole_writes(void **state)
+{
+	static const char text[] = "0123456789";
+	char name[] = "/tmp/assay-base-XXXXXX", got[16];
+	int fd = mkstemp(name);
+
+	(void)state;
+	unlink(name);
+	assert_int_equal(write_all(fd, text, 10), 0);
+	assert_int_equal(pwrite_all(fd, "ab", 2, 4), 0);
+	assert_int_equal(pread_all(fd, got, sizeof got, 1), 9);
+	assert_memory_equal(got, "123ab6789", 9);
+	close(fd);
+	assert_int_equal(write_all(fd, text, 10), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(pread_all(fd, got, 1, 0), -1);
+}
+
+struct calls {
+	_Atomic int times[7];
+};
+
+static void
+count_call(void *ctx, int thread)
+{
+	struct calls *c = ctx;
+
+	c->times[thread]++;
+}
+
+static void
+each_call_once(void **state)
+{
+	(void)state;
+	for (int n = 1; n <= 7; n++) {
+		struct calls c = {0};
+
+		parallel_run(n, count_call, &c);
+		for (int i = 0; i < 7; i++)
+			assert_int_equal(c.times[i], i < n);
+	}
+}
+
+static void
+binary_search(void **state)
+{
+	static const uint64_t v[] = { 2, 4, 4, 7 };
+	size_t at, want;
+
+	(void)state;
+	for (size_t n = 0; n <= 4; n++)
+		for (uint64_t key = 0; key < 9; key++) {
+			for (want = 0; want < n && v[want] < key; want++)
+				;
+			FIND_FIRST(at, 0, n, v[at] >= key);
+			assert_int_equal(at, want);
+		}
+	FIND_FIRST(at, 1, 0, v[at] > 1);
+	assert_int_equal(at, 1);
+}
+
 int
 main(void)
 {
@@ -175,6 +258,10 @@ main(void)
 		cmocka_unit_test(pages),
 		cmocka_unit_test(buffers),
 		cmocka_unit_test(utf8_table),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(whole_writes),
+		cmocka_unit_test(each_call_once),
+		cmocka_unit_test(binary_search),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@ appended_is_read(size_t mem, int disk)
 	assert_int_equal(spool_read(s, total, got, 0, &e), 0);
 	assert_int_equal(spool_read(s, total - 1, got, 2, &e), -1);
 	assert_true(strstr(e.msg, "past its end") != NULL);
+	assert_memory_equal(spool_all(s, &(struct err){0}), all, total);
 	spool_free(s);
 	free(all);
 	free(got);
