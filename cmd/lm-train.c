@@ -13,10 +13,9 @@
 
 #include "base/args.h"
 #include "base/err.h"
-#include "base/input.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/spin.h"
+#include "record/prompt.h"
 #include "tokenizer/bpe.h"
 #include "train/interrupt.h"
 #include "train/job.h"
@@ -37,47 +36,24 @@ add_prompt(struct prompts *p, struct bpe_enc *enc, struct span text)
 		{xmemdup0(text.p, text.n), text.n}, ids.v, ids.n};
 }
 
-/* One line of the prompts file: an object with "prompt". */
-static void
-add_line(struct prompts *p, struct bpe_enc *enc, const char *path,
-	 uint64_t line, struct span text)
-{
-	struct err e = {0};
-	char where[600];
-	struct json *j;
-	const struct json *v;
-
-	snprintf(where, sizeof where, "%.500s:%llu", path,
-		 (unsigned long long)line);
-	j = json_parse(text.p, text.n, where, &e);
-	if (!j)
-		die_err(&e);
-	v = json_get(j, "prompt");
-	if (!v || v->type != JSON_STRING)
-		die("%s: no string \"prompt\"", where);
-	add_prompt(p, enc, v->str);
-	json_free(j);
-}
-
 static void
 read_prompts(struct prompts *p, struct bpe_enc *enc, const char *path)
 {
+	struct prompt_reader *r = prompt_open(path, PROMPT_WRITE);
+	struct prompt_line l;
 	struct err e = {0};
-	char *text;
-	size_t n, at, end;
-	uint64_t line = 1;
+	int rc;
 
-	if (input_slurp(path, &text, &n, &e) < 0)
-		die_err(&e);
-	for (at = 0; at < n; at = end + 1, line++) {
-		const char *lf = memchr(text + at, '\n', n - at);
-
-		end = lf ? (size_t)(lf - text) : n;
-		if (strspn(text + at, " \t\r") < end - at)
-			add_line(p, enc, path, line,
-				 (struct span){text + at, end - at});
+	while ((rc = prompt_next(r, &l, &e)) > 0) {
+		if (l.context.ids)
+			die("%s:%llu: prompt is not a string", l.file,
+			    (unsigned long long)l.lineno);
+		add_prompt(p, enc, l.context.text);
+		prompt_line_clear(&l);
 	}
-	free(text);
+	if (rc < 0)
+		die_err(&e);
+	prompt_close(r);
 }
 
 static void
