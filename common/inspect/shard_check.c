@@ -520,10 +520,7 @@ window_shares(const struct checker *c, uint64_t k, uint64_t least,
 		for (i = 0; i < *n && (*v)[i].key != key; i++)
 			;
 		if (i == *n) {
-			if (*n == *cap) {
-				*cap = *cap ? *cap * 2 : 16;
-				*v = xreallocarray(*v, *cap, sizeof(**v));
-			}
+			GROW(*v, *cap, *n + 1);
 			(*v)[(*n)++] = (struct share){key, 0, d};
 		}
 		(*v)[i].tokens += to - from;

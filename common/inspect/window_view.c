@@ -45,10 +45,7 @@ add_doc(struct look *l, const struct shard_doc *d, uint64_t at)
 	uint64_t end = d->end < at + l->T ? d->end : at + l->T;
 	struct look_doc *o;
 
-	if (l->ndoc == l->cap) {
-		l->cap = l->cap ? l->cap * 2 : 16;
-		l->doc = xreallocarray(l->doc, l->cap, sizeof(*l->doc));
-	}
+	GROW(l->doc, l->cap, l->ndoc + 1);
 	o = &l->doc[l->ndoc++];
 	o->id = l->names.n;
 	o->id_n = id.n;

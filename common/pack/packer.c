@@ -190,11 +190,7 @@ count_window(struct packer *p, const struct window *w)
 	p->st.spanning += w->nparts > 1;
 	p->st.repeated += w->real - w->fresh;
 	p->st.padding += p->size - w->real;
-	if (p->nshare + w->nparts > p->sharecap) {
-		p->sharecap = 2 * (p->nshare + w->nparts);
-		p->share = xreallocarray(p->share, p->sharecap,
-					 sizeof(*p->share));
-	}
+	GROW(p->share, p->sharecap, p->nshare + w->nparts);
 	for (i = 0; i < w->nparts; i++)
 		p->share[p->nshare++] = (struct share){w->part[i].doc,
 						       w->part[i].n};
@@ -211,10 +207,7 @@ window_out(struct packer *p, const struct window *w, struct err *e)
 	uint32_t i;
 
 	count_window(p, w);
-	if (w->nparts > p->outcap) {
-		p->outcap = 2 * w->nparts;
-		p->out = xreallocarray(p->out, p->outcap, sizeof(*p->out));
-	}
+	GROW(p->out, p->outcap, w->nparts);
 	for (i = 0; i < w->nparts; i++)
 		p->out[i] = (struct shard_part){
 			.id = {w->names.p + w->part[i].name,
@@ -238,10 +231,7 @@ window_spool(struct packer *p, const struct window *w, struct err *e)
 {
 	struct head h = {w->real, w->nparts, w->fresh, w->names.n};
 
-	if (p->nat == p->atcap) {
-		p->atcap = p->atcap ? 2 * p->atcap : 1024;
-		p->at = xreallocarray(p->at, p->atcap, sizeof(*p->at));
-	}
+	GROW(p->at, p->atcap, p->nat + 1);
 	p->at[p->nat++] = spool_size(p->spool);
 	if (spool_append(p->spool, &h, sizeof(h), e) ||
 	    spool_append(p->spool, w->part, w->nparts * sizeof(*w->part), e) ||
@@ -262,10 +252,7 @@ window_unspool(struct packer *p, uint64_t at, struct window *w, struct err *e)
 	w->real = h.real;
 	w->fresh = h.fresh;
 	w->nparts = h.nparts;
-	if (h.nparts > w->cap) {
-		w->cap = 2 * h.nparts;
-		w->part = xreallocarray(w->part, w->cap, sizeof(*w->part));
-	}
+	GROW(w->part, w->cap, h.nparts);
 	buf_reset(&w->names);
 	buf_reserve(&w->names, h.names + 1);
 	w->names.n = h.names;
@@ -299,10 +286,7 @@ window_add(struct packer *p, struct span id, const struct part *from,
 	struct window *w = &p->win;
 	struct part *to;
 
-	if (w->nparts == w->cap) {
-		w->cap = w->cap ? 2 * w->cap : 16;
-		w->part = xreallocarray(w->part, w->cap, sizeof(*w->part));
-	}
+	GROW(w->part, w->cap, w->nparts + 1);
 	to = &w->part[w->nparts++];
 	*to = *from;
 	to->name = w->names.n;
@@ -447,10 +431,7 @@ hold_piece(struct packer *p, struct span id, const struct part *part,
 		     part->n * sizeof(*ids) > p->o.mem / 2) &&
 	    hold_flush(p, e))
 		return -1;
-	if (h->n == h->cap) {
-		h->cap = h->cap ? 2 * h->cap : 1024;
-		h->v = xreallocarray(h->v, h->cap, sizeof(*h->v));
-	}
+	GROW(h->v, h->cap, h->n + 1);
 	h->v[h->n++] = (struct piece){
 		.doc = part->doc, .at = part->at, .n = part->n,
 		.last = part->last, .fresh = fresh,

@@ -298,9 +298,9 @@ static int
 csv_parse(struct part *p, const char *name, char *text, size_t n, struct err *e)
 {
 	char *q = text, *end = text + n, *to = text;
-	uint64_t start, stop, at = 0, cap = 0, line = 0;
+	uint64_t start, stop, at = 0, line = 0;
+	size_t k, ends = 0, cap = 0;
 	struct span f[5];
-	size_t k;
 
 	p->id_text = text;
 	p->bounds = 1;
@@ -313,11 +313,8 @@ csv_parse(struct part *p, const char *name, char *text, size_t n, struct err *e)
 				       "\"%llu,END,...\"", name,
 				       (unsigned long long)line,
 				       (unsigned long long)at);
-		if (p->docs == cap) {
-			cap = cap ? cap * 2 : 1024;
-			p->own_ends = xreallocarray(p->own_ends, cap, 8);
-			p->id_end = xreallocarray(p->id_end, cap, 8);
-		}
+		GROW(p->own_ends, ends, p->docs + 1);
+		GROW(p->id_end, cap, p->docs + 1);
 		at = p->own_ends[p->docs] = stop;
 		if (k >= 3)	/* start,end,path,id or start,end,id,... */
 			to = csv_unquote(to, k == 4 ? f[3] : f[2]);
@@ -530,7 +527,8 @@ foreign_open(struct shards *s, size_t map, struct err *e)
 static void
 infer(struct part *p, int64_t id, int behind, uint64_t carry)
 {
-	uint64_t i, end, cap = 0, last = 0;
+	uint64_t i, end, last = 0;
+	size_t cap = 0;
 
 	for (i = 0; i < p->tokens; i++) {
 		if (token(p, i) != id)
@@ -538,10 +536,7 @@ infer(struct part *p, int64_t id, int behind, uint64_t carry)
 		end = i + (uint64_t)behind;
 		if (end == last && carry + end == 0)
 			continue;		/* BOS at the very start */
-		if (p->docs == cap) {
-			cap = cap ? cap * 2 : 1024;
-			p->own_ends = xreallocarray(p->own_ends, cap, 8);
-		}
+		GROW(p->own_ends, cap, p->docs + 1);
 		last = p->own_ends[p->docs++] = end;
 		carry = 0;
 	}

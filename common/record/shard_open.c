@@ -60,9 +60,7 @@ add_map(struct shards *s, const char *name)
 {
 	struct shard_map *m;
 
-	if ((s->nmaps & (s->nmaps - 1)) == 0)
-		s->map = xreallocarray(s->map, s->nmaps ? s->nmaps * 2 : 1,
-				       sizeof(*s->map));
+	GROW(s->map, s->map_cap, s->nmaps + 1);
 	m = &s->map[s->nmaps++];
 	memset(m, 0, sizeof(*m));
 	m->name = xstrdup(name);

@@ -138,7 +138,7 @@ struct shards {
 	struct part *part;
 	size_t nparts, cap;
 	struct shard_map *map;
-	size_t nmaps;
+	size_t nmaps, map_cap;
 };
 
 struct part *shards_add_part(struct shards *s);		/* zeroed */

@@ -68,10 +68,7 @@ add_file(struct shard_writer *w, const char *suffix, struct err *e)
 	free(path);
 	if (!o)
 		return NULL;
-	if (w->nout == w->cap) {
-		w->cap = w->cap ? w->cap * 2 : 16;
-		w->out = xreallocarray(w->out, w->cap, sizeof(*w->out));
-	}
+	GROW(w->out, w->cap, w->nout + 1);
 	return w->out[w->nout++] = o;
 }
 

@@ -111,10 +111,7 @@ flush_block(struct tok_writer *w, struct err *e)
 	b->body = XXH3_64bits_digest(&x);
 	b->check = XXH3_64bits(b, offsetof(struct tok_block, check));
 	XXH3_64bits_update(w->content, &b->body, 8);
-	if (w->tail.blocks == w->cap) {
-		w->cap = w->cap ? w->cap * 2 : 64;
-		w->index = xreallocarray(w->index, w->cap, sizeof(*w->index));
-	}
+	GROW(w->index, w->cap, w->tail.blocks + 1);
 	i = &w->index[w->tail.blocks++];
 	i->offset = w->offset;
 	i->first_token = b->first_token;
