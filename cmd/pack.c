@@ -172,7 +172,6 @@ pack_close(struct pack *p)
 {
 	packer_free(p->job.train);
 	packer_free(p->job.val);
-	buf_clear(&p->job.first_bad);
 	bpe_free(p->bpe);
 	vocab_free(p->vocab);
 }
@@ -181,16 +180,11 @@ pack_close(struct pack *p)
 static void
 say(const struct pack *p, const struct pack_stats *sum)
 {
-	const struct pack_job *j = &p->job;
 	struct buf b = {0};
 
 	if (args_common.quiet)
 		return;
-	if (j->first_bad.n)
-		warn("%llu bad line%s left out, the first: %.*s",
-		     (unsigned long long)j->docs.docs_bad,
-		     j->docs.docs_bad == 1 ? "" : "s",
-		     (int)j->first_bad.n, j->first_bad.p);
+	doc_stats_warn(&p->job.docs, 0);
 	if (!args_common.verbose && !isatty(2))
 		return;
 	pack_stats_text(sum, &b);

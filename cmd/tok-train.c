@@ -129,12 +129,11 @@ count(const struct options *o, char **files, size_t nfiles,
       struct doc_stats *stats, struct err *e)
 {
 	struct split *split = split_new(&o->split, NULL, 1, e);
-	struct buf first_bad = {0};
 	struct bpetrain_docs d = {
 		.paths = (const char *const *)files, .npaths = nfiles,
 		.doc = &o->doc, .split = split, .frac = o->sample_frac,
 		.max_docs = o->max_docs, .mem = o->mem,
-		.threads = args_common.threads, .first_bad = &first_bad
+		.threads = args_common.threads
 	};
 	struct pieces *p;
 
@@ -142,12 +141,8 @@ count(const struct options *o, char **files, size_t nfiles,
 		return NULL;
 	p = bpetrain_count(&d, stats, e);
 	split_free(split);
-	if (p && stats->docs_bad && !args_common.quiet)
-		warn("%llu bad line%s left out, the first: %.*s",
-		     (unsigned long long)stats->docs_bad,
-		     stats->docs_bad == 1 ? "" : "s", (int)first_bad.n,
-		     first_bad.p);
-	buf_clear(&first_bad);
+	if (p)
+		doc_stats_warn(stats, 0);
 	return p;
 }
 

@@ -82,14 +82,6 @@ pack_job_is_val(struct span id, double frac)
 	return (hash >> 11) * 0x1p-53 < frac;
 }
 
-static void
-bad_line(struct pack_job *j, const struct doc *d)
-{
-	if (!j->first_bad.n)
-		buf_printf(&j->first_bad, "%s:%llu: %s", d->file,
-			   (unsigned long long)d->lineno, d->why);
-}
-
 static int
 pack_docs(void *ctx, struct doc_batch *b, void *result, struct err *e)
 {
@@ -104,10 +96,8 @@ pack_docs(void *ctx, struct doc_batch *b, void *result, struct err *e)
 		struct span id = doc_id(d, &r->id);
 
 		doc_stats_in(&j->docs, d);
-		if (d->bad) {
-			bad_line(j, d);
+		if (d->bad)
 			continue;
-		}
 		doc_stats_kept(&j->docs, d);
 		val = j->val && pack_job_is_val(id, j->val_frac);
 		*(val ? &j->val_bytes : &j->train_bytes) += d->text.n;

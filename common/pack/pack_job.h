@@ -29,8 +29,6 @@ struct pack_job {
 	/* Results. */
 	struct doc_stats docs;
 	uint64_t train_bytes, val_bytes;	/* of the texts in each */
-	struct buf first_bad;	/* "FILE:LINE: why" of the first bad line left
-				   out; clear it */
 };
 
 /* n == 0: stdin.  0, or -1 with the packers unfinished. */

@@ -26,7 +26,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-enum { KEY_TEXT, KEY_ID, KEY_SOURCE, KEY_EXTRA, KEYS };
+enum { KEY_TEXT, KEY_ID, KEY_EXTRA, KEYS };
 enum { BLOCK = 512 * 1024 };
 
 /* Bytes that stay where they are: blocks are chained, never moved. */
@@ -62,7 +62,6 @@ doc_opts_init(struct doc_opts *o)
 	memset(o, 0, sizeof(*o));
 	o->text_key = "text";
 	o->id_key = "id";
-	o->source_key = "source";
 	o->on_bad = DOC_FAIL;
 }
 
@@ -241,7 +240,6 @@ doc_parser_new(const struct doc_opts *o)
 	p->json = json_reader_new();
 	p->key[KEY_TEXT] = o->text_key;
 	p->key[KEY_ID] = o->id_key;
-	p->key[KEY_SOURCE] = o->source_key;
 	p->key[KEY_EXTRA] = o->extra_key;
 	p->keys = o->extra_key ? KEYS : KEY_EXTRA;
 	p->on_bad = o->on_bad;
@@ -311,7 +309,7 @@ set_bad(struct doc_batch *b, struct doc *d, const char *why)
 	d->bad = 1;
 	d->why = memcpy(arena_take(&m->arena, n), why, n);
 	d->text = (struct span){"", 0};
-	d->id = d->source = d->extra = (struct span){NULL, 0};
+	d->id = d->extra = (struct span){NULL, 0};
 	d->surrogates = 0;
 	d->digest = 0;
 }
@@ -384,8 +382,6 @@ parse_line(struct doc_parser *p, struct doc_batch *b, struct doc *d, size_t n)
 		d->id = keep(b, v[KEY_ID].str);
 	else if (v[KEY_ID].present && v[KEY_ID].type == JSON_NUMBER)
 		d->id = keep(b, trim(v[KEY_ID].raw));
-	if (v[KEY_SOURCE].present && v[KEY_SOURCE].type == JSON_STRING)
-		d->source = keep(b, v[KEY_SOURCE].str);
 	if (p->keys == KEYS && v[KEY_EXTRA].present)
 		d->extra = keep(b, v[KEY_EXTRA].type == JSON_STRING ?
 				v[KEY_EXTRA].str : trim(v[KEY_EXTRA].raw));
@@ -408,10 +404,7 @@ batch_next(struct doc_batch *b)
 {
 	struct memory *m = b->priv;
 
-	if (b->n == m->cap) {
-		m->cap = m->cap ? m->cap * 2 : 64;
-		b->v = xreallocarray(b->v, m->cap, sizeof(*b->v));
-	}
+	GROW(b->v, m->cap, b->n + 1);
 	return memset(&b->v[b->n], 0, sizeof(*b->v));
 }
 
@@ -537,7 +530,7 @@ doc_id(const struct doc *d, struct buf *tmp)
 	return buf_span(tmp);
 }
 
-/* --- the books --- */
+/* --- counters --- */
 
 uint64_t
 doc_digest(struct span text)
@@ -550,7 +543,10 @@ doc_stats_in(struct doc_stats *s, const struct doc *d)
 {
 	s->docs_in++;
 	if (d->bad) {
-		s->docs_bad++;
+		if (!s->docs_bad++)
+			snprintf(s->first_bad, sizeof(s->first_bad),
+				 "%s:%llu: %s", d->file,
+				 (unsigned long long)d->lineno, d->why);
 		return;
 	}
 	s->bytes_in += d->text.n;
@@ -572,6 +568,16 @@ doc_stats_dropped(struct doc_stats *s, const struct doc *d)
 {
 	(void)d;
 	s->docs_dropped++;
+}
+
+void
+doc_stats_warn(const struct doc_stats *s, int passed_on)
+{
+	if (s->docs_bad && !args_common.quiet)
+		warn("%llu bad line%s %s, the first: %s",
+		     (unsigned long long)s->docs_bad,
+		     s->docs_bad == 1 ? "" : "s",
+		     passed_on ? "passed on" : "skipped", s->first_bad);
 }
 
 void

@@ -1,9 +1,8 @@
 /*
  * doc.h - documents: JSON Lines in, decisions out (doc.5)
  *
- * Reads blocks of lines in order, parses them in any thread, and keeps the
- * books that every filter keeps: in = kept + dropped + bad, bytes, order-free
- * digests.
+ * Reads blocks of lines in order, parses them in any thread, and counts what
+ * every filter counts: in = kept + dropped + bad, bytes, order-free digests.
  *
  * A line is bad when it is not one JSON object in valid UTF-8, or its text is
  * missing or not a string.  Lines end at LF alone; blank ones (spaces, tabs,
@@ -30,7 +29,6 @@ enum doc_on_bad { DOC_FAIL, DOC_SKIP, DOC_PASS };
 struct doc_opts {
 	const char *text_key;	/* "text"; a path "a.b" goes down */
 	const char *id_key;	/* "id" */
-	const char *source_key;	/* "source" */
 	int on_bad;		/* enum doc_on_bad */
 	const char *stats;	/* --stats FILE or NULL */
 	const char *report;	/* --report FILE or NULL (filters only) */
@@ -47,7 +45,6 @@ struct doc {
 	struct span line;	/* as it stands, LF added when missing */
 	struct span text;	/* unescaped; NUL possible */
 	struct span id;		/* p NULL: none; then FILE:LINE is its name */
-	struct span source;	/* p NULL: absent or no string */
 	struct span extra;	/* of extra_key, raw or unescaped; p NULL: absent */
 	const char *file;
 	uint64_t lineno;
@@ -108,18 +105,21 @@ void doc_batch_free(struct doc_batch *b);
 /* id of a document: its id, or FILE:LINE built in tmp. */
 struct span doc_id(const struct doc *d, struct buf *tmp);
 
-/* The books: one struct a program, one thread. */
+/* Counters of a whole run; used by one thread.  All zero at the start. */
 struct doc_stats {
 	uint64_t docs_in, docs_kept, docs_dropped, docs_bad;
 	uint64_t bytes_in, bytes_kept, digest_in, digest_kept;
 	uint64_t surrogates;	/* lone ones, replaced by U+FFFD */
 	uint64_t empty;		/* good documents with an empty text */
+	char first_bad[1500];	/* "FILE:LINE: why" of the first bad line */
 };
 uint64_t doc_digest(struct span text);		/* XXH3-64 */
 /* Every document goes through _in, and each good one through one of the others. */
 void doc_stats_in(struct doc_stats *s, const struct doc *d);
 void doc_stats_kept(struct doc_stats *s, const struct doc *d);
 void doc_stats_dropped(struct doc_stats *s, const struct doc *d);
+/* Warn of bad lines, unless there are none or --quiet. */
+void doc_stats_warn(const struct doc_stats *s, int passed_on);
 /* The members of --stats without braces, for programs that add their own. */
 void doc_stats_json(const struct doc_stats *s, struct buf *b);
 

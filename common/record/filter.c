@@ -19,10 +19,10 @@
 struct filter {
 	const struct filter_opts *o;
 	struct output *out, *report, *stats;
-	struct doc_stats books;
+	struct doc_stats docs;
 	uint64_t cuts;
 	int found;
-	struct buf line, marked, id, first_bad;
+	struct buf line, marked, id;
 };
 
 void
@@ -91,7 +91,6 @@ filter_free(struct filter *f)
 	buf_clear(&f->line);
 	buf_clear(&f->marked);
 	buf_clear(&f->id);
-	buf_clear(&f->first_bad);
 	free(f);
 }
 
@@ -115,7 +114,7 @@ write_stats(struct filter *f, struct span extra, struct err *e)
 		return 0;
 	buf_reset(b);
 	buf_putc(b, '{');
-	doc_stats_json(&f->books, b);
+	doc_stats_json(&f->docs, b);
 	buf_printf(b, ",\"docs_cut\":%llu", (unsigned long long)f->cuts);
 	if (extra.n) {
 		buf_putc(b, ',');
@@ -123,17 +122,6 @@ write_stats(struct filter *f, struct span extra, struct err *e)
 	}
 	buf_puts(b, "}\n");
 	return output_write(f->stats, b->p, b->n, e);
-}
-
-static void
-warn_bad(const struct filter *f)
-{
-	if (!f->books.docs_bad || args_common.quiet)
-		return;
-	warn("%llu bad lines %s, the first: %.*s",
-	     (unsigned long long)f->books.docs_bad,
-	     f->o->doc.on_bad == DOC_PASS ? "passed on" : "left out",
-	     (int)f->first_bad.n, f->first_bad.p);
 }
 
 int
@@ -153,12 +141,12 @@ filter_commit(struct filter *f, struct span extra, struct err *e)
 	if (f->stats)
 		all[n++] = f->stats;
 	status = f->o->check &&
-		(f->books.docs_dropped || f->cuts || f->found) ?
+		(f->docs.docs_dropped || f->cuts || f->found) ?
 		EXIT_ANSWER : EXIT_OK;
 	if (output_commit_all(all, n, e))
 		status = -1;
 	else
-		warn_bad(f);
+		doc_stats_warn(&f->docs, f->o->doc.on_bad == DOC_PASS);
 	filter_free(f);
 	return status;
 }
@@ -171,9 +159,6 @@ put_bad(struct filter *f, const struct doc *d, struct err *e)
 	int pass = f->o->doc.on_bad == DOC_PASS;
 	struct buf *b = &f->line;
 
-	if (!f->first_bad.n)
-		buf_printf(&f->first_bad, "%s:%llu: %s", d->file,
-			   (unsigned long long)d->lineno, d->why);
 	if (f->report) {
 		buf_reset(b);
 		buf_puts(b, "{\"id\":");
@@ -191,20 +176,20 @@ put_bad(struct filter *f, const struct doc *d, struct err *e)
 int
 filter_keep(struct filter *f, const struct doc *d, struct err *e)
 {
-	doc_stats_in(&f->books, d);
+	doc_stats_in(&f->docs, d);
 	if (d->bad)
 		return put_bad(f, d, e);
-	doc_stats_kept(&f->books, d);
+	doc_stats_kept(&f->docs, d);
 	return output_write(f->out, d->line.p, d->line.n, e);
 }
 
 int
 filter_drop(struct filter *f, const struct doc *d, struct err *e)
 {
-	doc_stats_in(&f->books, d);
+	doc_stats_in(&f->docs, d);
 	if (d->bad)
 		return put_bad(f, d, e);
-	doc_stats_dropped(&f->books, d);
+	doc_stats_dropped(&f->docs, d);
 	return 0;
 }
 
@@ -228,12 +213,12 @@ filter_cut(struct filter *f, const struct doc *d, struct span text,
 {
 	struct doc now = *d;
 
-	doc_stats_in(&f->books, d);
+	doc_stats_in(&f->docs, d);
 	if (d->bad)
 		return put_bad(f, d, e);
 	now.text = text;
 	now.digest = doc_digest(text);
-	doc_stats_kept(&f->books, &now);
+	doc_stats_kept(&f->docs, &now);
 	f->cuts++;
 	retext(d, f->o->doc.text_key, text, &f->line);
 	return output_write(f->out, f->line.p, f->line.n, e);
@@ -289,6 +274,6 @@ filter_found(struct filter *f)
 struct doc_stats *
 filter_stats(struct filter *f)
 {
-	return &f->books;
+	return &f->docs;
 }
 

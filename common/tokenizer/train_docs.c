@@ -272,16 +272,6 @@ keep(struct count *c, const struct doc *d, struct err *e)
 	return memory_add(c, k.n, e);
 }
 
-static void
-note_bad(struct count *c, const struct doc *d)
-{
-	struct buf *b = c->o->first_bad;
-
-	if (b && c->stats->docs_bad == 1)
-		buf_printf(b, "%s:%llu: %s", d->file,
-			   (unsigned long long)d->lineno, d->why);
-}
-
 static int
 write_block(void *ctx, void *item, struct err *e)
 {
@@ -292,10 +282,8 @@ write_block(void *ctx, void *item, struct err *e)
 		const struct doc *d = &b->v[i];
 
 		doc_stats_in(c->stats, d);
-		if (d->bad) {
-			note_bad(c, d);
+		if (d->bad)
 			continue;
-		}
 		if (!doc_chosen(c, d))
 			doc_stats_dropped(c->stats, d);
 		else if (!c->o->max_docs)

@@ -31,8 +31,6 @@ struct bpetrain_docs {
 					   memory until the input ends */
 	uint64_t mem;			/* bound on inventories and kept texts */
 	int threads;
-	struct buf *first_bad;		/* gets "FILE:LINE: why" of the first
-					   bad line left out; NULL: not */
 };
 
 /*

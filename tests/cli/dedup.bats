@@ -91,7 +91,7 @@ chain() {
 	{ cat "$WEB"; echo broken; head -20 "$WEB"; } > "$T/in"
 	dedup --exact --on-bad pass --stats "$T/s" -o "$T/out" "$T/in" \
 		2> "$T/err"
-	grep -q '1 bad lines passed on' "$T/err"
+	grep -q '1 bad line passed on' "$T/err"
 	cmp <(sort -u "$T/in") <(sort "$T/out")
 	[ "$(stat_of docs_in "$T/s")" -eq $(($(stat_of docs_kept "$T/s") +
 		$(stat_of docs_dropped "$T/s") + 1)) ]

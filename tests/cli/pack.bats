@@ -192,7 +192,7 @@ times() {
 		run -0 --separate-stderr pack --on-bad $how --shard-format jsonl \
 			--stats "$T/s" "$T/x"
 		[ "${#lines[@]}" -eq 2 ]
-		[[ "$stderr" == "pack: warning: 2 bad lines left out, the first: $T/x:2: byte 1"* ]]
+		[[ "$stderr" == "pack: warning: 2 bad lines skipped, the first: $T/x:2: byte 1"* ]]
 		[ "$(stat_of docs_in "$T/s")" -eq 4 ]
 		[ "$(stat_of docs_kept "$T/s")" -eq 2 ]
 		[ "$(stat_of docs_dropped "$T/s")" -eq 0 ]

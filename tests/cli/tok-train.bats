@@ -308,7 +308,7 @@ b64() {
 		run --separate-stderr train --on-bad $how --stats "$T/s" \
 			-o "$T/tok.json" "$T/in"
 		[ "$status" -eq 0 ]
-		[[ $stderr == *"2 bad lines left out, the first: $T/in:2: "* ]]
+		[[ $stderr == *"2 bad lines skipped, the first: $T/in:2: "* ]]
 		grep -q '"docs_in":3,"docs_kept":1,"docs_dropped":0,"docs_bad":2' \
 			"$T/s"
 	done

@@ -347,7 +347,7 @@ keys(void **state)
 	EXPECT("{\"content\":\"c\",\"meta\":{\"url\":\"u\"}}\n", &o,
 	       "1|u|c|{\"content\":\"c\",\"meta\":{\"url\":\"u\"}}\n");
 	/* one value for every key: the arena is chained */
-	o.text_key = o.id_key = o.source_key = o.extra_key = "meta.url";
+	o.text_key = o.id_key = o.extra_key = "meta.url";
 	EXPECT("{\"content\":\"c\",\"meta\":{\"url\":\"u\"}}\n", &o,
 	       "1|u|u|{\"content\":\"c\",\"meta\":{\"url\":\"u\"}}\n");
 	o.text_key = "meta";

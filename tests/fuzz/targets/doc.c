@@ -43,14 +43,13 @@ show(void *to, const struct doc *d)
 	struct buf *b = to;
 
 	must(valid(d->text) && d->bad == (d->why != NULL));
-	must(!d->bad || (d->text.n == 0 && !d->id.p && !d->source.p));
+	must(!d->bad || (d->text.n == 0 && !d->id.p));
 	must(d->line.n > 0 && d->line.p != NULL);
 	must(d->bad || d->digest == doc_digest(d->text));
 	buf_printf(b, "%llu %d %u\n", (unsigned long long)d->lineno, d->bad,
 		   d->surrogates);
 	buf_put(b, d->text.p, d->text.n);
 	buf_put(b, d->id.p, d->id.n);
-	buf_put(b, d->source.p, d->source.n);
 	buf_puts(b, d->bad ? d->why : "");
 }
 
