@@ -36,6 +36,7 @@ struct cpu {
 	enum cpu_isa isa;
 	int threads;
 	int packed;		/* keep weights in oneDNN's layout too */
+	int plan_only;		/* entries plan but compute nothing: tests */
 	const struct vec *vec;
 	struct gemms *gemms;
 	struct cpu_scratch *scratch;	/* threads: tiles in work */
@@ -93,7 +94,7 @@ cpu_at(const void *p, enum kdtype dt, int64_t i)
  * A product of one tile: C (m, n) = A (m, k) B (k, n), added to C where
  * accumulate is set.  A and B are of type dt, C of type cdt; ld is the
  * distance of rows in memory, where a transposed operand's rows in memory are
- * its columns here.  packed: B lies in the layout that weight_pack() makes.
+ * its columns here.  packed: B was packed by gemm_pack(); ldb is the plain one's.
  */
 struct gemm_shape {
 	int64_t m, n, k;
@@ -116,11 +117,21 @@ void gemm_run(struct cpu *c, const struct gemm *g, int thread, const void *a,
 
 /*
  * Packed weights: the plan that packs tiles of this shape (any m), the bytes
- * of one packed tile, and the packing of a plain tile, by any thread.
+ * of a packed tile (0: no fast code wants one), and the packing of a plain
+ * tile, by any thread.  A plan for a packed tile may yet take the plain one,
+ * where no fast code accepts its other strides: gemm_takes_packed().
  */
 const struct gemm *gemm_pack_plan(struct cpu *c, const struct gemm_shape *s);
-size_t gemm_packed_size(struct cpu *c, const struct gemm_shape *s);
+size_t gemm_packed_size(const struct gemm *g);
 void gemm_pack(struct cpu *c, const struct gemm *g, int thread,
 	       const void *b, void *packed);
+int gemm_takes_packed(const struct gemm *g);
+
+/* oneDNN's name of the implementation: "brg:avx512_core", "ref"... */
+const char *gemm_impl(const struct gemm *g);
+
+/* The i-th plan made, or NULL. */
+const struct gemm *gemm_nth(const struct cpu *c, size_t i,
+			    struct gemm_shape *s);
 
 #endif

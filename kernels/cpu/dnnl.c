@@ -10,10 +10,16 @@
  *    threads at once would otherwise share it and give wrong results;
  *  - memory objects, which carry the operands' addresses, are one a thread.
  *
- * oneDNN multiplies bf16 natively where the processor does.  Elsewhere the
- * operands of a tile are widened to f32 first: exact, and the products are
- * those of f32.  Making a primitive means generating code, about a
- * millisecond; a training step uses a few dozen shapes.
+ * A plan takes the first form that oneDNN has fast code for: B packed, B as
+ * it is, or bf16 widened to f32 (exact; the products are then those of f32).
+ * Which layouts and strides a fast implementation accepts depends on the
+ * processor and on oneDNN's version (2.6's AMX code refuses rows with gaps);
+ * where all refuse, oneDNN falls back to its reference loops, which are 100
+ * times slower, and says nothing.  The form depends on the shape alone, never
+ * on the number of threads.
+ *
+ * Making a primitive means generating code, about a millisecond; a training
+ * step uses a few dozen shapes.
  */
 #include "kernels/cpu/cpu.h"
 
@@ -26,13 +32,15 @@
 
 enum { SRC, WEIGHTS, DST, PAD, OPERANDS };
 
+enum form { PACKED, PLAIN, WIDE };	/* WIDE: operands go through f32 */
+
 struct gemm {
 	struct gemm_shape s;
+	enum form form;
 	dnnl_primitive_t prim;
-	dnnl_memory_t (*mem)[OPERANDS];		/* a row a thread */
-	dnnl_memory_t *plain;			/* pack: source, a thread */
-	size_t pad, packed_size;
-	int widen;		/* operands go through f32 copies */
+	dnnl_memory_t (*mem)[OPERANDS];		/* per thread */
+	dnnl_memory_t *plain;			/* pack: source, per thread */
+	size_t pad;
 	dnnl_primitive_desc_t pd;
 	dnnl_primitive_t pack;	/* reorder of B, when packed */
 };
@@ -343,24 +351,33 @@ pack_shape(const struct gemm_shape *s)
 	return p;
 }
 
-/* Descriptors of the three operands and the primitive between them. */
+const char *
+gemm_impl(const struct gemm *g)
+{
+	const char *name;
+
+	CHECK(dnnl_primitive_desc_query(g->pd, dnnl_query_impl_info_str, 0,
+					&name));
+	return name;
+}
+
+/* Plan g in its form; packed is B's layout, or NULL for what oneDNN likes. */
 static void
 plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
 {
 	const struct gemm_shape *s = &g->s;
-	enum kdtype dt = g->widen ? K_F32 : s->dt;
-	enum kdtype cdt = g->widen ? K_F32 : s->cdt;
-	int64_t lda = g->widen ? (s->ta ? s->m : s->k) : s->lda;
-	int64_t ldb = g->widen ? (s->tb ? s->k : s->n) : s->ldb;
-	int64_t ldc = g->widen && s->cdt == K_BF16 ? s->n : s->ldc;
-	dnnl_engine_t eng = c->gemms->engine;
+	int wide = g->form == WIDE;
+	enum kdtype dt = wide ? K_F32 : s->dt;
+	enum kdtype cdt = wide ? K_F32 : s->cdt;
+	int64_t lda = wide ? (s->ta ? s->m : s->k) : s->lda;
+	int64_t ldb = wide ? (s->tb ? s->k : s->n) : s->ldb;
+	int64_t ldc = wide && s->cdt == K_BF16 ? s->n : s->ldc;
 	dnnl_primitive_attr_t attr;
 	dnnl_post_ops_t po;
 	md_t a = md_tile(s->m, s->k, dt, lda, s->ta);
 	md_t y = md_tile(s->m, s->n, cdt, ldc, 0);
-	md_t b = packed ? md_copy(packed) :
-		 s->packed ? md_any(s->k, s->n, type_of(dt)) :
-		 md_tile(s->k, s->n, dt, ldb, s->tb);
+	md_t b = g->form != PACKED ? md_tile(s->k, s->n, dt, ldb, s->tb) :
+		 packed ? md_copy(packed) : md_any(s->k, s->n, type_of(dt));
 
 	CHECK(dnnl_primitive_attr_create(&attr));
 	CHECK(dnnl_primitive_attr_set_scratchpad_mode(attr,
@@ -371,12 +388,26 @@ plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
 		CHECK(dnnl_primitive_attr_set_post_ops(attr, po));
 		CHECK(dnnl_post_ops_destroy(po));
 	}
-	matmul_pd(&g->pd, eng, a, b, y, attr);
-	CHECK(dnnl_primitive_create(&g->prim, g->pd));
+	matmul_pd(&g->pd, c->gemms->engine, a, b, y, attr);
 	CHECK(dnnl_primitive_attr_destroy(attr));
 	md_free(a);
 	md_free(b);
 	md_free(y);
+}
+
+/* The first form from `form` on that has fast code, or the last one. */
+static void
+plan_choose(struct cpu *c, struct gemm *g, enum form form, cmd_t packed)
+{
+	enum form last = g->s.dt == K_BF16 ? WIDE : PLAIN;
+
+	for (g->form = form;; g->form++) {
+		plan_make(c, g, packed);
+		if (g->form == last || !strstr(gemm_impl(g), "ref"))
+			break;
+		CHECK(dnnl_primitive_desc_destroy(g->pd));
+	}
+	CHECK(dnnl_primitive_create(&g->prim, g->pd));
 }
 
 /* The reorder that makes a packed tile, kept with the 256-row plan. */
@@ -390,7 +421,6 @@ plan_pack(struct cpu *c, struct gemm *g)
 	reorder_pd(&pd, c->gemms->engine, from, to);
 	CHECK(dnnl_primitive_create(&g->pack, pd));
 	CHECK(dnnl_primitive_desc_destroy(pd));
-	g->packed_size = dnnl_memory_desc_get_size(to);
 	g->plain = xcalloc((size_t)c->threads, sizeof *g->plain);
 	for (int t = 0; t < c->threads; t++)
 #if DNNL_VERSION_MAJOR >= 3
@@ -408,7 +438,7 @@ plan_memory(struct cpu *c, struct gemm *g)
 		dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md,
 		dnnl_query_scratchpad_md,
 	};
-	size_t wide = g->widen ? (size_t)(g->s.m * g->s.k + g->s.k * g->s.n +
+	size_t wide = g->form == WIDE ? (size_t)(g->s.m * g->s.k + g->s.k * g->s.n +
 			(g->s.cdt == K_BF16 ? g->s.m * g->s.n : 0)) * 4 + 256 : 0;
 
 	g->mem = xcalloc((size_t)c->threads, sizeof *g->mem);
@@ -428,20 +458,25 @@ plan_new(struct cpu *c, const struct gemm_shape *s)
 {
 	struct gemm *g = xcalloc(1, sizeof *g);
 	int threads = omp_get_max_threads();
+	enum form form = s->packed ? PACKED : PLAIN;
 	cmd_t packed = NULL;
 
 	g->s = *s;
-	g->widen = s->dt == K_BF16 && c->isa < ISA_AVX512_BF16;
-	if (s->packed) {
+	if (s->dt == K_BF16 && c->isa < ISA_AVX512_BF16)
+		form = WIDE;
+	if (form == PACKED) {
 		struct gemm_shape p = pack_shape(s);
+		const struct gemm *of = shape_eq(&p, s) ? g : gemm_plan(c, &p);
 
-		if (!shape_eq(&p, s))
-			packed = dnnl_primitive_desc_query_md(
-				gemm_plan(c, &p)->pd, dnnl_query_weights_md, 0);
+		if (of != g && of->form == PACKED)
+			packed = dnnl_primitive_desc_query_md(of->pd,
+				dnnl_query_weights_md, 0);
+		else if (of != g)
+			form = PLAIN;
 	}
 	omp_set_num_threads(1);
-	plan_make(c, g, packed);
-	if (s->packed && !packed)
+	plan_choose(c, g, form, packed);
+	if (g->form == PACKED && !packed)
 		plan_pack(c, g);
 	plan_memory(c, g);
 	omp_set_num_threads(threads);
@@ -462,6 +497,15 @@ gemm_plan(struct cpu *c, const struct gemm_shape *s)
 	*find(d, s) = g;
 	d->plans[d->n++] = g;
 	return g;
+}
+
+const struct gemm *
+gemm_nth(const struct cpu *c, size_t i, struct gemm_shape *s)
+{
+	if (i >= c->gemms->n)
+		return NULL;
+	*s = c->gemms->plans[i]->s;
+	return c->gemms->plans[i];
 }
 
 /* Widen a dense or strided tile of bf16 to dense f32, rows in memory. */
@@ -493,7 +537,7 @@ execute(struct cpu *c, const struct gemm *g, int thread, const void *a,
 				     OPERANDS, args));
 }
 
-/* bf16 operands on a processor without bf16 products. */
+/* bf16 operands without fast code for bf16. */
 static void
 execute_wide(struct cpu *c, const struct gemm *g, int thread, const void *a,
 	     const void *b, void *y)
@@ -519,18 +563,23 @@ void
 gemm_run(struct cpu *c, const struct gemm *g, int thread, const void *a,
 	 const void *b, void *y)
 {
-	if (g->widen)
+	if (g->form == WIDE)
 		execute_wide(c, g, thread, a, b, y);
 	else
 		execute(c, g, thread, a, b, y);
 }
 
-size_t
-gemm_packed_size(struct cpu *c, const struct gemm_shape *s)
+int
+gemm_takes_packed(const struct gemm *g)
 {
-	struct gemm_shape p = pack_shape(s);
+	return g->form == PACKED;
+}
 
-	return gemm_plan(c, &p)->packed_size;
+size_t
+gemm_packed_size(const struct gemm *g)
+{
+	return g->form != PACKED ? 0 : dnnl_memory_desc_get_size(
+		dnnl_primitive_desc_query_md(g->pd, dnnl_query_weights_md, 0));
 }
 
 void

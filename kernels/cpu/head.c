@@ -87,11 +87,12 @@ logits_task(void *arg, int64_t i, int thread)
 	int64_t j = i / h->row_n, r = i % h->row_n, part = h->w->fwd.part;
 	float *l = cpu_scratch(&h->c->scratch[thread],
 			       (size_t)(ROW_TILE * part) * sizeof *l);
+	const struct gemm *g =
+		h->plan[r == h->row_n - 1][j == h->w->fwd.n - 1];
 
-	gemm_run(h->c, h->plan[r == h->row_n - 1][j == h->w->fwd.n - 1],
-		 thread, cpu_at(a->h, a->w->dt,
-				(h->r0 + r * ROW_TILE) * a->w->in),
-		 weight_tile_fwd(a->w, j), l);
+	gemm_run(h->c, g, thread,
+		 cpu_at(a->h, a->w->dt, (h->r0 + r * ROW_TILE) * a->w->in),
+		 weight_tile_fwd(a->w, g, j), l);
 	for (int64_t n = 0; n < rows_in(h, r); n++)
 		logits_row(h, l + n * part, r * ROW_TILE + n, j);
 }
@@ -186,13 +187,16 @@ dh_task(void *arg, int64_t i, int thread)
 	int64_t r = i / w->bwd.kn, kj = i % w->bwd.kn;
 	float *part = h->part + i * ROW_TILE * a->w->in;
 
-	for (int64_t j = 0; j < w->bwd.n; j++)
-		gemm_run(h->c, h->dh[r == h->row_n - 1][kj == w->bwd.kn - 1]
-				   [j == w->bwd.n - 1], thread,
+	for (int64_t j = 0; j < w->bwd.n; j++) {
+		const struct gemm *g = h->dh[r == h->row_n - 1]
+			[kj == w->bwd.kn - 1][j == w->bwd.n - 1];
+
+		gemm_run(h->c, g, thread,
 			 cpu_at(h->e, a->w->dt, r * ROW_TILE * h->vp +
 				kj * w->bwd.kpart),
-			 weight_tile_bwd(a->w, j, kj),
+			 weight_tile_bwd(a->w, g, j, kj),
 			 part + j * w->bwd.part);
+	}
 }
 
 static void

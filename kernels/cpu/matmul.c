@@ -107,11 +107,12 @@ fwd_task(void *arg, int64_t i, int thread)
 	const struct k_matmul_fwd *a = m->a;
 	int64_t j = i / m->row_n, r = i % m->row_n;
 	int64_t at = r * m->row_part * a->w->out + j * m->col_part;
+	const struct gemm *g = m->plan[r == m->row_n - 1][j == m->col_n - 1];
 
 	copy_tile(a, at, mm_rows(m, r), part_len(m->cols, m->col_part, j));
-	gemm_run(m->c, m->plan[r == m->row_n - 1][j == m->col_n - 1], thread,
+	gemm_run(m->c, g, thread,
 		 cpu_at(a->x, a->w->dt, r * m->row_part * a->w->in),
-		 weight_tile_fwd(a->w, j), cpu_at(a->y, a->ydt, at));
+		 weight_tile_fwd(a->w, g, j), cpu_at(a->y, a->ydt, at));
 }
 
 void
@@ -147,11 +148,15 @@ dx_chunks(struct mm *m, int64_t r, int64_t j, int thread)
 	float *sum = cpu_scratch(&m->c->scratch[thread],
 		(size_t)(m->row_part * m->col_part) * sizeof *sum);
 
-	for (int64_t kj = 0; kj < w->bwd.kn; kj++)
-		gemm_run(m->c, m->kplan[lr][lc][chunk_kind(kj, w->bwd.kn)],
-			 thread, cpu_at(a->dy, a->w->dt, r * m->row_part *
-				a->w->out + kj * w->bwd.kpart),
-			 weight_tile_bwd(a->w, j, kj), sum);
+	for (int64_t kj = 0; kj < w->bwd.kn; kj++) {
+		const struct gemm *g =
+			m->kplan[lr][lc][chunk_kind(kj, w->bwd.kn)];
+
+		gemm_run(m->c, g, thread,
+			 cpu_at(a->dy, a->w->dt, r * m->row_part * a->w->out +
+				kj * w->bwd.kpart),
+			 weight_tile_bwd(a->w, g, j, kj), sum);
+	}
 	for (int64_t i = 0; i < rows; i++)
 		m->c->vec->cast(sum + i * m->col_part, K_F32,
 			cpu_at(a->dx, a->w->dt, (r * m->row_part + i) *
@@ -165,14 +170,15 @@ dx_task(void *arg, int64_t i, int thread)
 	const struct k_matmul_dx *a = m->a;
 	const struct weight *w = a->w->priv;
 	int64_t j = i / m->row_n, r = i % m->row_n;
+	const struct gemm *g = m->plan[r == m->row_n - 1][j == m->col_n - 1];
 
 	if (w->bwd.kn > 1) {
 		dx_chunks(m, r, j, thread);
 		return;
 	}
-	gemm_run(m->c, m->plan[r == m->row_n - 1][j == m->col_n - 1], thread,
+	gemm_run(m->c, g, thread,
 		 cpu_at(a->dy, a->w->dt, r * m->row_part * a->w->out),
-		 weight_tile_bwd(a->w, j, 0),
+		 weight_tile_bwd(a->w, g, j, 0),
 		 cpu_at(a->dx, a->w->dt,
 			r * m->row_part * a->w->in + j * m->col_part));
 }

@@ -30,6 +30,8 @@ void
 cpu_each(struct cpu *c, int64_t n, void (*fn)(void *arg, int64_t i, int thread),
 	 void *arg)
 {
+	if (c->plan_only)
+		return;
 	if (n == 1 || c->threads == 1) {
 		alone(n, fn, arg);
 		return;

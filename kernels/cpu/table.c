@@ -198,11 +198,10 @@ measure_peak(struct cpu *c, enum kdtype dt)
 	p.b = p.a + n;
 	p.y = p.b + n;
 	p.ystep = n;
-	if (c->packed && dt == K_BF16) {
-		s.packed = 1;
-		p.b = xcalloc(1, gemm_packed_size(c, &s) + 64);
-	}
+	s.packed = c->packed && dt == K_BF16;
 	p.g = gemm_plan(c, &s);
+	if (gemm_takes_packed(p.g))
+		p.b = xcalloc(1, gemm_packed_size(p.g));
 	for (int i = 0; i < 4; i++) {
 		double t = seconds();
 
@@ -210,7 +209,7 @@ measure_peak(struct cpu *c, enum kdtype dt)
 		t = seconds() - t;
 		best = t < best ? t : best;
 	}
-	if (s.packed)
+	if (gemm_takes_packed(p.g))
 		free(p.b);
 	free(p.a);
 	return work * PEAK_TILES / best;

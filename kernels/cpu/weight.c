@@ -59,8 +59,10 @@ static void
 tiles_room(struct kernels *k, struct tiles *t, struct gemm_shape s)
 {
 	s.packed = 1;
-	t->stride = (gemm_packed_size(cpu_of(k), &s) + 63) & ~(size_t)63;
-	t->packed = k->alloc(k, t->stride * (size_t)(t->n * t->kn));
+	t->stride = gemm_packed_size(gemm_pack_plan(cpu_of(k), &s));
+	t->stride = (t->stride + 63) & ~(size_t)63;
+	if (t->stride)
+		t->packed = k->alloc(k, t->stride * (size_t)(t->n * t->kn));
 }
 
 void
@@ -169,20 +171,21 @@ weight_plan_bwd(struct cpu *c, const struct kweight *w, int64_t m, int64_t lda,
 }
 
 const void *
-weight_tile_fwd(const struct kweight *w, int64_t j)
+weight_tile_fwd(const struct kweight *w, const struct gemm *g, int64_t j)
 {
 	const struct weight *p = w->priv;
 
-	return p->fwd.packed ? p->fwd.packed + p->fwd.stride * (size_t)j :
-	       plain_fwd(w, j);
+	return gemm_takes_packed(g) ?
+	       p->fwd.packed + p->fwd.stride * (size_t)j : plain_fwd(w, j);
 }
 
 const void *
-weight_tile_bwd(const struct kweight *w, int64_t j, int64_t kj)
+weight_tile_bwd(const struct kweight *w, const struct gemm *g, int64_t j,
+		int64_t kj)
 {
 	const struct weight *p = w->priv;
 
-	return p->bwd.packed ?
+	return gemm_takes_packed(g) ?
 	       p->bwd.packed + p->bwd.stride * (size_t)(j * p->bwd.kn + kj) :
 	       plain_bwd(w, j, kj);
 }

@@ -39,9 +39,11 @@ const struct gemm *weight_plan_bwd(struct cpu *c, const struct kweight *w,
 				   int64_t kj, int64_t ldc, enum kdtype cdt,
 				   int accumulate);
 
-/* The right operand for such a plan. */
-const void *weight_tile_fwd(const struct kweight *w, int64_t j);
-const void *weight_tile_bwd(const struct kweight *w, int64_t j, int64_t kj);
+/* The right operand for such a plan, packed or plain as the plan takes it. */
+const void *weight_tile_fwd(const struct kweight *w, const struct gemm *g,
+			    int64_t j);
+const void *weight_tile_bwd(const struct kweight *w, const struct gemm *g,
+			    int64_t j, int64_t kj);
 
 /* Length of part j of total. */
 static inline int64_t

@@ -1,0 +1,164 @@
+/*
+ * plans.c - no product runs on oneDNN's reference loops
+ *
+ * They are a hundred times slower than its fast code, and oneDNN takes them
+ * without a word for a layout, a stride or a type that no fast code accepts.
+ * So every entry that multiplies plans (without computing) the shapes of the
+ * presets, and no plan may name a reference implementation.
+ */
+#include "kernels/cpu/weight.h"
+#include "model/config.h"
+#include "tests/kernels/tap.h"
+
+#include <string.h>
+
+static const int64_t rows[] = { 1, 8, 64, 256, 2048 };
+static const int64_t vocabs[] = { 8192, 30000, 50257 };
+
+/* Forward, input gradient and weight gradient of one weight (out, in). */
+static void
+matmuls(struct kernels *k, enum kdtype dt, int64_t out, int64_t in)
+{
+	struct kweight *w = k->weight_new(k, dt, out, in, K_USE_TRAIN);
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (int acc = 0; acc < 2; acc++) {
+			int64_t n = rows[i];
+
+			k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w,
+				.n = n, .ydt = acc ? K_F32 : dt,
+				.add = acc ? w->data : NULL });
+			k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w,
+				.n = n, .ydt = acc ? K_F32 : dt });
+			k->matmul_dx(k, &(struct k_matmul_dx){ .w = w, .n = n });
+			k->matmul_dw(k, &(struct k_matmul_dw){ .n = n,
+				.out = out, .in = in, .dt = dt,
+				.accumulate = acc });
+		}
+	k->weight_free(k, w);
+}
+
+static void
+head(struct kernels *k, enum kdtype dt, int64_t v, int64_t c)
+{
+	int64_t vp = (v + 63) / 64 * 64;
+	struct kweight *w = k->weight_new(k, dt, vp, c, K_USE_TRAIN);
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (int acc = 0; acc < 2; acc++)
+			k->ce_head(k, &(struct k_ce_head){ .w = w,
+				.n = rows[i], .v = v, .dh = w->data,
+				.accumulate = acc });
+	k->weight_free(k, w);
+}
+
+static void
+attention(struct kernels *k, enum kdtype dt, const struct model_config *m,
+	  int64_t t)
+{
+	int64_t h = m->heads, g = m->kv_heads, d = m->head_dim;
+
+	k->attn_fwd(k, &(struct k_attn_fwd){ .b = 1, .t = t, .h = h, .g = g,
+		.d = d, .dt = dt });
+	k->attn_bwd(k, &(struct k_attn_bwd){ .b = 1, .t = t, .h = h, .g = g,
+		.d = d, .dt = dt });
+}
+
+static void
+all_shapes(struct kernels *k, enum kdtype dt, const struct model_config *m)
+{
+	int64_t h = m->heads, g = m->kv_heads, d = m->head_dim;
+	int64_t c = m->hidden, f = m->inter;
+
+	matmuls(k, dt, (h + 2 * g) * d, c);	/* qkv */
+	matmuls(k, dt, c, h * d);		/* o */
+	matmuls(k, dt, 2 * f, c);		/* gu */
+	matmuls(k, dt, c, f);			/* down */
+	for (size_t i = 0; i < sizeof vocabs / sizeof *vocabs; i++)
+		head(k, dt, vocabs[i], c);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		attention(k, dt, m, rows[i]);
+}
+
+/* Plans from number `from` on that no fast code computes. */
+static int
+slow_plans(const struct cpu *c, size_t from)
+{
+	struct gemm_shape s;
+	const struct gemm *g;
+	int n = 0;
+
+	for (; (g = gemm_nth(c, from, &s)); from++) {
+		if (!strstr(gemm_impl(g), "ref"))
+			continue;
+		printf("# %s: %lld x %lld x %lld, ld %lld %lld %lld, %s\n",
+		       gemm_impl(g), (long long)s.m, (long long)s.n,
+		       (long long)s.k, (long long)s.lda, (long long)s.ldb,
+		       (long long)s.ldc, s.packed ? "packed" : "plain");
+		n++;
+	}
+	return n;
+}
+
+static size_t
+plan_count(const struct cpu *c)
+{
+	struct gemm_shape s;
+	size_t n = 0;
+
+	while (gemm_nth(c, n, &s))
+		n++;
+	return n;
+}
+
+static void
+table(const char *name, struct kernels *k)
+{
+	cpu_of(k)->plan_only = 1;
+	for (int dt = K_F32; dt <= K_BF16; dt++)
+		for (int i = PRESET_1M; i <= PRESET_124M; i++) {
+			size_t from = plan_count(cpu_of(k)), n;
+			struct model_config m = {0};
+			int slow;
+
+			config_preset(&m, (enum preset)i);
+			all_shapes(k, (enum kdtype)dt, &m);
+			slow = slow_plans(cpu_of(k), from);
+			n = plan_count(cpu_of(k)) - from;
+			tap_ok(n > 100 && slow == 0, "%s %s %s: %d of %zu "
+			       "plans are reference code", name,
+			       dt == K_BF16 ? "bf16" : "fp32", preset_names[i],
+			       slow, n);
+		}
+}
+
+int
+main(void)
+{
+	static const char *const tables[] = {
+		"cpu", "cpu:packed", "cpu:avx512_bf16", "cpu:avx512",
+		"cpu:avx2", "cpu:scalar",
+	};
+
+	tap_start();
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		struct err e = {0};
+		struct kernels *k;
+		int status;
+
+		if (tap_fork(&status)) {
+			tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+			       "%s: ended well", tables[i]);
+			continue;
+		}
+		k = kernels_open(tables[i], 1, &e);
+		if (!k) {
+			tap_ok(1, "%s # SKIP %s", tables[i], e.msg);
+			exit(0);
+		}
+		table(tables[i], k);
+		k->close(k);
+		exit(0);
+	}
+	return tap_end();
+}
