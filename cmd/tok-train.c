@@ -172,7 +172,7 @@ learn(const struct options *o, const struct pieces *p, struct bpetrain *t,
 		     size, (long long)o->vocab_size);
 	return vocab_build((const uint32_t (*)[2])t->pair, t->n,
 			   o->special.v, o->special.n,
-			   split_pattern(o->split), e);
+			   pattern_regex(o->split), e);
 }
 
 /* ---- outputs ---- */

@@ -17,8 +17,6 @@
 
 #include "base/buf.h"
 
-#define UC_VERSION "16.0"
-
 /* General category, two letters in alphabetic order; UC_SPACE_CC are the
  * controls U+0009..000D and U+0085, which are Cc and white space. */
 enum uc_cat {

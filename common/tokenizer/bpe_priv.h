@@ -132,7 +132,6 @@ void cache_encode(struct bpe_enc *c, const char *text, size_t n, size_t start,
 
 int spm_init(struct bpe *b, struct err *e);
 void spm_clear(struct bpe *b);
-void spm_encode(struct bpe_enc *c, const char *p, size_t n, struct ids *out);
 size_t spm_symbols(const struct bpe *b, const char *p, size_t n,
 		   uint32_t *id);
 void spm_section(struct bpe_enc *c, struct span text, int first,

@@ -1,11 +1,11 @@
 /*
- * split.h - text into pieces (pre-tokenization)
+ * split.h - split text into pre-tokens
  *
- * gpt2, cl100k, o200k and qwen2 are hand-written scanners over Unicode
- * classes (tables of one stated version, see unicode.h); any other pattern
- * goes through PCRE2.  Several patterns in a row split each other's pieces,
- * as a Sequence of Splits does: a later one sees the end of its piece as the
- * end of the text.  What a pattern leaves between two matches is a piece too.
+ * gpt2, cl100k, o200k and qwen2 have hand-written scanners over Unicode
+ * classes (unicode.h); any other pattern goes through PCRE2.  In a sequence
+ * of patterns each one splits the pre-tokens of the one before, as in
+ * tokenizers' Sequence: a pattern sees the end of a pre-token as the end of
+ * the text.  Text that no match covers is a pre-token too.
  *
  * Text must be valid UTF-8.  NUL is an ordinary character.
  */
@@ -22,28 +22,20 @@
 struct split;	/* immutable; shared by threads */
 
 /*
- * name: gpt2, cl100k, o200k, qwen2, none, or a regular expression.  Patterns
- * that are one of the known ones (in any published spelling with the same
- * pieces) use its scanner.  n 0 is none: a text is one piece.  behavior NULL:
- * all isolated.  NULL: error (the pattern asks for what is not done).
+ * names: gpt2, cl100k, o200k, qwen2, none or a regular expression each; a
+ * published spelling of a known pattern gets its scanner.  n 0 is none: a
+ * text is one pre-token.  behavior: see pattern.h; NULL: all isolated.
+ * NULL: error (the pattern uses what is not supported).
  */
 struct split *split_new(const char *const *names, const int *behavior,
 			size_t n, struct err *e);
 void split_free(struct split *s);
 
-/* The pattern to write into tokenizer.json for a name (or the name itself);
- * NULL for none. */
-const char *split_pattern(const char *name);
-
-/* The name of the scanner a pattern (or name) is cut by, "regex" if none. */
-const char *split_name(const char *pattern);
-
 /*
- * Cut text[*pos..n): writes the ends (offsets in text, exclusive) of the next
- * pieces, at most max, and moves *pos behind the last one.  Returns how many;
- * 0 when *pos == n.  n < 4 GiB; max >= 64.  scratch is one a thread
- * (split_scratch_new); a call sequence over one text must use one scratch and
- * start at *pos 0.
+ * Split text[*pos..n), n < 4 GiB: write the ends (offsets in text, exclusive)
+ * of the next pre-tokens, at most max (>= 64), and move *pos to the last end.
+ * Returns their number, 0 when *pos == n.  A text starts at *pos 0 and keeps
+ * its scratch until its end; each thread needs a scratch of its own.
  */
 struct split_scratch;
 struct split_scratch *split_scratch_new(const struct split *s);

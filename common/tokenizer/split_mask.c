@@ -26,7 +26,7 @@
 #endif
 
 #include "base/mem.h"
-#include "tokenizer/split_scan.h"
+#include "tokenizer/split_priv.h"
 #include "text/unicode.h"
 
 enum { WINDOW = 32 };	/* blocks */
@@ -49,7 +49,7 @@ struct carry {
 
 typedef void classify_fn(const char *p, size_t blocks, struct masks *m);
 
-struct scan_work {
+struct split_mask {
 	classify_fn *classify;
 	const char *text;
 	size_t n;
@@ -216,10 +216,10 @@ choose(void)
 	return classify_any;
 }
 
-struct scan_work *
-scan_work_new(void)
+struct split_mask *
+split_mask_new(void)
 {
-	struct scan_work *w = xaligned(sizeof(*w));
+	struct split_mask *w = xaligned(sizeof(*w));
 
 	memset(w, 0, sizeof(*w));
 	w->classify = choose();
@@ -227,7 +227,7 @@ scan_work_new(void)
 }
 
 void
-scan_work_free(struct scan_work *w)
+split_mask_free(struct split_mask *w)
 {
 	free(w);
 }
@@ -236,7 +236,7 @@ scan_work_free(struct scan_work *w)
 
 /* Put the class of each into the masks, all its bytes alike. */
 static void
-patch(struct scan_work *w, struct masks *m, size_t base)
+patch(struct split_mask *w, struct masks *m, size_t base)
 {
 	uint64_t leads = m->h & ~m->k;
 
@@ -276,7 +276,7 @@ patch(struct scan_work *w, struct masks *m, size_t base)
 
 /* Masks of the blocks from offset base on; behind the end is white space. */
 static void
-classify(struct scan_work *w, struct masks *m, size_t blocks, size_t base)
+classify(struct split_mask *w, struct masks *m, size_t blocks, size_t base)
 {
 	size_t whole = w->n > base ? (w->n - base) / 64 : 0;
 
@@ -299,36 +299,10 @@ classify(struct scan_work *w, struct masks *m, size_t blocks, size_t base)
 
 /* --- bounds --- */
 
-static int
-letter_is(const char *p, char c, int any_case)
-{
-	return *p == c || (any_case && *p == c - 32);
-}
-
-/* Length of the contraction at p, 0: none. */
-static unsigned
-contraction(const char *p, size_t left, int any_case)
-{
-	if (left < 2)
-		return 0;
-	for (const char *s = "stmd"; *s; s++)
-		if (letter_is(p + 1, *s, any_case))
-			return 2;
-	if (left < 3)
-		return 0;
-	if (letter_is(p + 2, 'e', any_case) &&
-	    (letter_is(p + 1, 'r', any_case) ||
-	     letter_is(p + 1, 'v', any_case)))
-		return 3;
-	if (letter_is(p + 1, 'l', any_case) && letter_is(p + 2, 'l', any_case))
-		return 3;
-	return any_case && p[1] == '\xc5' && p[2] == '\xbf' ? 3 : 0;
-}
-
 /* q: apostrophes where a piece begins.  A contraction ends behind its
  * letters, and between the apostrophe and them nothing does. */
 static uint64_t
-contractions(const struct scan_work *w, struct carry *c, uint64_t q,
+contractions(const struct split_mask *w, struct carry *c, uint64_t q,
 	     uint64_t bound, size_t base, int any_case)
 {
 	uint64_t set = c->set, clear = c->clear;
@@ -339,7 +313,7 @@ contractions(const struct scan_work *w, struct carry *c, uint64_t q,
 		size_t at = base + i;
 
 		q &= q - 1;
-		k = contraction(w->text + at, w->n - at, any_case);
+		k = split_contraction(w->text + at, w->n - at, any_case);
 		if (k == 0)
 			continue;
 		if (i + 1 < 64)
@@ -367,7 +341,7 @@ top(uint64_t x)
 }
 
 static uint64_t
-bounds_gpt2(struct scan_work *w, const struct masks *m, size_t base)
+bounds_gpt2(struct split_mask *w, const struct masks *m, size_t base)
 {
 	struct carry *c = &w->c;
 	uint64_t o = ~(m->l | m->n | m->s);
@@ -435,7 +409,7 @@ bounds_numbers(struct carry *c, const struct masks *m, uint64_t run)
 /* Is there a line end in the white space from i on?  (i may be inside of a
  * character of white space.) */
 static int
-line_end_ahead(const struct scan_work *w, size_t i)
+line_end_ahead(const struct split_mask *w, size_t i)
 {
 	unsigned len;
 
@@ -453,7 +427,7 @@ line_end_ahead(const struct scan_work *w, size_t i)
 
 /* Blanks behind a line end: those without another one behind them. */
 static uint64_t
-behind_last_line(const struct scan_work *w, const struct masks *m,
+behind_last_line(const struct split_mask *w, const struct masks *m,
 		 uint64_t cand, size_t base)
 {
 	uint64_t keep = 0;
@@ -470,7 +444,7 @@ behind_last_line(const struct scan_work *w, const struct masks *m,
 }
 
 static uint64_t
-bounds_cl100k(struct scan_work *w, const struct masks *m, size_t base,
+bounds_cl100k(struct split_mask *w, const struct masks *m, size_t base,
 	      int digits)
 {
 	struct carry *c = &w->c;
@@ -514,7 +488,7 @@ bounds_cl100k(struct scan_work *w, const struct masks *m, size_t base,
 
 /* The next window: masks (one block ahead), bounds. */
 static void
-window(enum scan kind, struct scan_work *w)
+window(enum pattern kind, struct split_mask *w)
 {
 	size_t blocks = (w->n - w->next + 63) / 64;
 
@@ -528,10 +502,10 @@ window(enum scan kind, struct scan_work *w)
 	for (size_t i = 0; i < blocks; i++) {
 		size_t base = w->next + 64 * i;
 
-		w->bound[i] = kind == SCAN_GPT2 ?
+		w->bound[i] = kind == PATTERN_GPT2 ?
 			bounds_gpt2(w, &w->m[i], base) :
 			bounds_cl100k(w, &w->m[i], base,
-				      kind == SCAN_QWEN2 ? 1 : 3);
+				      kind == PATTERN_QWEN2 ? 1 : 3);
 	}
 	w->base = w->next;
 	w->next += 64 * blocks;
@@ -544,7 +518,7 @@ window(enum scan kind, struct scan_work *w)
 }
 
 size_t
-scan_masks(enum scan kind, struct scan_work *w, const char *text, size_t n,
+split_mask_next(enum pattern kind, struct split_mask *w, const char *text, size_t n,
 	   size_t *pos, uint32_t *ends, size_t max)
 {
 	size_t k = 0;

@@ -16,15 +16,15 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "tokenizer/split_scan.h"
+#include "tokenizer/split_priv.h"
 #include "text/unicode.h"
 
-struct regex {
+struct split_re {
 	pcre2_code *code;
 	int jit;
 };
 
-struct regex_match {
+struct split_re_match {
 	pcre2_match_data *data;
 	pcre2_match_context *ctx;
 	pcre2_jit_stack *stack;
@@ -215,11 +215,11 @@ translate(struct buf *b, struct span p, struct err *e)
 	return 0;
 }
 
-struct regex *
-regex_new(const char *pattern, size_t n, struct err *e)
+struct split_re *
+split_re_new(const char *pattern, size_t n, struct err *e)
 {
 	struct buf b = {0};
-	struct regex *r;
+	struct split_re *r;
 	pcre2_code *code;
 	PCRE2_SIZE at;
 	int rc;
@@ -247,7 +247,7 @@ regex_new(const char *pattern, size_t n, struct err *e)
 }
 
 void
-regex_free(struct regex *r)
+split_re_free(struct split_re *r)
 {
 	if (!r)
 		return;
@@ -255,10 +255,10 @@ regex_free(struct regex *r)
 	free(r);
 }
 
-struct regex_match *
-regex_match_new(const struct regex *r)
+struct split_re_match *
+split_re_match_new(const struct split_re *r)
 {
-	struct regex_match *m = xcalloc(1, sizeof(*m));
+	struct split_re_match *m = xcalloc(1, sizeof(*m));
 
 	m->data = pcre2_match_data_create_from_pattern(r->code, NULL);
 	m->ctx = pcre2_match_context_create(NULL);
@@ -273,7 +273,7 @@ regex_match_new(const struct regex *r)
 }
 
 void
-regex_match_free(struct regex_match *m)
+split_re_match_free(struct split_re_match *m)
 {
 	if (!m)
 		return;
@@ -284,7 +284,7 @@ regex_match_free(struct regex_match *m)
 }
 
 int
-regex_find(const struct regex *r, struct regex_match *m, const char *text,
+split_re_find(const struct split_re *r, struct split_re_match *m, const char *text,
 	   size_t n, size_t from, size_t *start, size_t *end)
 {
 	const uint32_t flags = PCRE2_NO_UTF_CHECK;

@@ -347,7 +347,7 @@ test_files_read_again(void **state)
 		run_init(&r, corpus, NCORPUS);
 		r.split = split[i];
 		run_learn(&r, 6000);
-		v = vocab_of(&r, split_pattern(split[i]));
+		v = vocab_of(&r, pattern_regex(split[i]));
 		vocab_json(v, &buf);
 		json = reloaded(dir, "tokenizer.json", &buf, NULL);
 		buf_reset(&buf);
