@@ -65,138 +65,74 @@ struct split_mask {
 
 /* --- classification of ASCII --- */
 
-#ifdef __x86_64__
-__attribute__((target("avx512f,avx512bw")))
-static void
-classify_avx512(const char *p, size_t blocks, struct masks *m)
-{
-	const __m512i space = _mm512_set1_epi8(' ');
-
-	for (size_t i = 0; i < blocks; i++, p += 64) {
-		__m512i v = _mm512_loadu_si512(p), low, x;
-
-		low = _mm512_or_si512(v, space);
-		x = _mm512_sub_epi8(low, _mm512_set1_epi8('a'));
-		m[i].l = _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(26));
-		x = _mm512_sub_epi8(v, _mm512_set1_epi8('0'));
-		m[i].n = _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(10));
-		x = _mm512_sub_epi8(v, _mm512_set1_epi8('\t'));
-		m[i].sp = _mm512_cmpeq_epi8_mask(v, space);
-		m[i].s = _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(5)) |
-			m[i].sp;
-		m[i].nl = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\n')) |
-			_mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\r'));
-		m[i].q = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\''));
-		m[i].h = _mm512_movepi8_mask(v);
-		m[i].k = _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(-64));
-		m[i].last = 0;
-	}
+/*
+ * One classify_fn for each vector width.  V bytes at a time, load() them,
+ * below(v, from, count) is a bit for each byte in [from, from + count), and
+ * lower(v) sets bit 5, which makes a letter lower case.
+ */
+#define CLASSIFY(name, V, step, load, lower, below)			\
+static void								\
+name(const char *p, size_t blocks, struct masks *m)			\
+{									\
+	for (size_t i = 0; i < blocks; i++, m++) {			\
+		*m = (struct masks){0};					\
+		for (int j = 0; j < 64; j += step, p += step) {		\
+			V v = load(p);					\
+			uint64_t sp = below(v, ' ', 1);			\
+									\
+			m->l |= below(lower(v), 'a', 26) << j;		\
+			m->n |= below(v, '0', 10) << j;			\
+			m->sp |= sp << j;				\
+			m->s |= (below(v, '\t', 5) | sp) << j;		\
+			m->nl |= (below(v, '\n', 1) |			\
+				  below(v, '\r', 1)) << j;		\
+			m->q |= below(v, '\'', 1) << j;			\
+			m->h |= below(v, '\x80', 128) << j;		\
+			m->k |= below(v, '\x80', 64) << j;		\
+		}							\
+	}								\
 }
 
+#ifdef __x86_64__
+#define LOAD512(p) _mm512_loadu_si512(p)
+#define LOWER512(v) _mm512_or_si512(v, _mm512_set1_epi8(' '))
+#define BELOW512(v, from, count) ((uint64_t)_mm512_cmplt_epu8_mask( \
+	_mm512_sub_epi8(v, _mm512_set1_epi8(from)), \
+	_mm512_set1_epi8((char)(count))))
+__attribute__((target("avx512f,avx512bw")))
+CLASSIFY(classify_avx512, __m512i, 64, LOAD512, LOWER512, BELOW512)
+
+#define LOAD256(p) _mm256_loadu_si256((const void *)(p))
+#define LOWER256(v) _mm256_or_si256(v, _mm256_set1_epi8(' '))
 __attribute__((target("avx2")))
 static inline uint64_t
-below256(__m256i v, char from, char count)
+below256(__m256i v, char from, int count)
 {
 	__m256i x = _mm256_sub_epi8(v, _mm256_set1_epi8(from));
 	__m256i y = _mm256_min_epu8(x, _mm256_set1_epi8((char)(count - 1)));
 
 	return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, y));
 }
-
 __attribute__((target("avx2")))
+CLASSIFY(classify_avx2, __m256i, 32, LOAD256, LOWER256, below256)
+
+#define LOAD128(p) _mm_loadu_si128((const void *)(p))
+#define LOWER128(v) _mm_or_si128(v, _mm_set1_epi8(' '))
 static inline uint64_t
-equal256(__m256i v, char c)
-{
-	return (uint32_t)_mm256_movemask_epi8(
-		_mm256_cmpeq_epi8(v, _mm256_set1_epi8(c)));
-}
-
-__attribute__((target("avx2")))
-static void
-classify_avx2(const char *p, size_t blocks, struct masks *m)
-{
-	for (size_t i = 0; i < blocks; i++, m++) {
-		*m = (struct masks){0};
-		for (int j = 0; j < 64; j += 32, p += 32) {
-			__m256i v = _mm256_loadu_si256((const void *)p);
-			__m256i low = _mm256_or_si256(v,
-						      _mm256_set1_epi8(' '));
-			uint64_t sp = equal256(v, ' ');
-
-			m->l |= below256(low, 'a', 26) << j;
-			m->n |= below256(v, '0', 10) << j;
-			m->sp |= sp << j;
-			m->s |= (below256(v, '\t', 5) | sp) << j;
-			m->nl |= (equal256(v, '\n') | equal256(v, '\r')) << j;
-			m->q |= equal256(v, '\'') << j;
-			m->h |= (uint64_t)(uint32_t)_mm256_movemask_epi8(v)
-				<< j;
-			m->k |= (uint64_t)(uint32_t)_mm256_movemask_epi8(
-				_mm256_cmpgt_epi8(_mm256_set1_epi8(-64), v))
-				<< j;
-		}
-	}
-}
-
-static inline uint64_t
-below128(__m128i v, char from, char count)
+below128(__m128i v, char from, int count)
 {
 	__m128i x = _mm_sub_epi8(v, _mm_set1_epi8(from));
 	__m128i y = _mm_min_epu8(x, _mm_set1_epi8((char)(count - 1)));
 
 	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y));
 }
-
-static inline uint64_t
-equal128(__m128i v, char c)
-{
-	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(c)));
-}
-
-static void
-classify_any(const char *p, size_t blocks, struct masks *m)
-{
-	for (size_t i = 0; i < blocks; i++, m++) {
-		*m = (struct masks){0};
-		for (int j = 0; j < 64; j += 16, p += 16) {
-			__m128i v = _mm_loadu_si128((const void *)p);
-			__m128i low = _mm_or_si128(v, _mm_set1_epi8(' '));
-			uint64_t sp = equal128(v, ' ');
-
-			m->l |= below128(low, 'a', 26) << j;
-			m->n |= below128(v, '0', 10) << j;
-			m->sp |= sp << j;
-			m->s |= (below128(v, '\t', 5) | sp) << j;
-			m->nl |= (equal128(v, '\n') | equal128(v, '\r')) << j;
-			m->q |= equal128(v, '\'') << j;
-			m->h |= (uint64_t)(unsigned)_mm_movemask_epi8(v) << j;
-			m->k |= (uint64_t)(unsigned)_mm_movemask_epi8(
-				_mm_cmplt_epi8(v, _mm_set1_epi8(-64))) << j;
-		}
-	}
-}
+CLASSIFY(classify_any, __m128i, 16, LOAD128, LOWER128, below128)
 #else
-static void
-classify_any(const char *p, size_t blocks, struct masks *m)
-{
-	for (size_t i = 0; i < blocks; i++, m++) {
-		*m = (struct masks){0};
-		for (int j = 0; j < 64; j++) {
-			unsigned char c = (unsigned char)*p++;
-			uint64_t bit = UINT64_C(1) << j;
-			unsigned u = c < 0x80 ? uc_class(c) : 0;
-
-			m->l |= u & UC_LETTER ? bit : 0;
-			m->n |= u & UC_NUMBER ? bit : 0;
-			m->s |= u & UC_SPACE ? bit : 0;
-			m->sp |= c == ' ' ? bit : 0;
-			m->nl |= c == '\n' || c == '\r' ? bit : 0;
-			m->q |= c == '\'' ? bit : 0;
-			m->h |= c >= 0x80 ? bit : 0;
-			m->k |= c >= 0x80 && c < 0xc0 ? bit : 0;
-		}
-	}
-}
+#define LOAD8(p) ((uint8_t)*(p))
+#define LOWER8(v) ((v) | ' ')
+#define BELOW8(v, from, count) \
+	((uint64_t)((uint8_t)((v) - (uint8_t)(from)) < (count)))
+CLASSIFY(classify_any, uint8_t, 1, LOAD8, LOWER8, BELOW8)
 #endif
 
 static classify_fn *
