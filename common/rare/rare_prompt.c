@@ -151,10 +151,8 @@ rare_prompts_make(struct rare_prompts *p, const struct rare *r, int64_t bos,
 	p->enc = bpe_enc_new(p->bpe, 64 << 10);
 	w = words(r, &n);
 	for (k = 0; k < RARE_PROMPTS; k++) {
-		if (bos >= 0) {
-			ids_grow(&p->ids[k], 1);
-			p->ids[k].v[p->ids[k].n++] = (uint32_t)bos;
-		}
+		if (bos >= 0)
+			ids_add(&p->ids[k], (uint32_t)bos);
 		for (i = 0; i < n && i < TRIES && !p->made[k]; i++) {
 			buf_reset(&x);
 			rare_text(r, w[i].id, &x);

@@ -1,21 +1,36 @@
 /*
- * bpe.c - a text to sections, sections to pieces, pieces to ids
+ * bpe.c - a text to sections, sections to pre-tokens, pre-tokens to ids
  *
- * In tokenizers' order: added tokens that are not special and not
- * `normalized` are cut out of the text; what is left is normalized; added
- * tokens that are `normalized` are cut out; what is left is split into
- * pieces, each of which is merged by itself.  Of added tokens the leftmost
- * match counts, of these the longest.  A special one is matched too, so that
- * nothing inside of it is, but stays text.
+ * In tokenizers' order: added tokens that are neither special nor
+ * `normalized` are cut out of the text; the rest is normalized; `normalized`
+ * added tokens are cut out; what remains is split into pre-tokens, each of
+ * which is merged by itself.  The leftmost added token wins, of these the
+ * longest.  A special one is matched too, so that no other matches inside
+ * it, but stays text.
  */
 #include "tokenizer/bpe.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "tokenizer/bpe_priv.h"
-#include "tokenizer/bpe_shared.h"
 #include "text/unicode.h"
+#include "tokenizer/bpe_cache_priv.h"
+#include "tokenizer/split.h"
+
+struct bpe {
+	const struct vocab *v;
+	struct split *split;
+	struct bpe_merge merge;
+	struct bpe_shared *shared;
+	struct added *raw, *normal;	/* added tokens before and after NFC */
+};
+
+struct bpe_enc {
+	const struct bpe *b;
+	struct split_scratch *split;
+	struct bpe_cache *cache;
+	struct buf nfc, text;
+};
 
 struct added_token {
 	struct span text;
@@ -26,19 +41,10 @@ struct added_token {
 struct added {
 	struct added_token *t;	/* by first two bytes, then longest first */
 	size_t n;
-	uint64_t pair[1024];	/* a bit for each two first bytes */
+	uint64_t pair[1024];	/* a bit for each pair of first bytes */
 	uint8_t first[256];	/* some token begins with this byte */
 	char *bytes;		/* of all texts */
 };
-
-void
-ids_grow(struct ids *o, size_t n)
-{
-	if (o->n + n <= o->cap)
-		return;
-	o->cap = o->n + n > 2 * o->cap ? o->n + n : 2 * o->cap;
-	o->v = xreallocarray(o->v, o->cap, sizeof(*o->v));
-}
 
 static unsigned
 first_two(struct span s)
@@ -67,7 +73,7 @@ added_free(struct added *a)
 	free(a);
 }
 
-/* The added tokens of one pass; NULL when none of them is ever cut out. */
+/* The added tokens of one pass; NULL if none of them is ever cut out. */
 static struct added *
 added_new(const struct vocab *v, int normalized)
 {
@@ -124,7 +130,7 @@ added_at(const struct added *a, const char *p, size_t n)
 	return NULL;
 }
 
-/* The next token that is cut out of t from *at on; *at: where it is. */
+/* The next token to cut out of t from *at on; moves *at to it. */
 static const struct added_token *
 added_next(const struct added *a, struct span t, size_t *at)
 {
@@ -158,14 +164,15 @@ check_added(const struct vocab *v, struct err *e)
 	for (size_t i = 0; i < v->nspecial; i++)
 		if (v->special[i].normalized && !v->special[i].special)
 			return err_set(e, "added token '%.*s': normalized in a "
-				       "SentencePiece vocabulary is not done",
+				       "SentencePiece vocabulary is not "
+				       "supported",
 				       (int)v->special[i].text.n,
 				       v->special[i].text.p);
 	return 0;
 }
 
 struct bpe *
-bpe_new(const struct vocab *v, struct err *e)
+bpe_new_sized(const struct vocab *v, size_t shared_bytes, struct err *e)
 {
 	struct bpe *b = xcalloc(1, sizeof(*b));
 	const char **names = xcalloc(v->nsplit + 1, sizeof(*names));
@@ -173,27 +180,23 @@ bpe_new(const struct vocab *v, struct err *e)
 	b->v = v;
 	for (size_t i = 0; i < v->nsplit; i++)
 		names[i] = v->split[i].p;
-	memset(b->byte_id, 0xff, sizeof(b->byte_id));
-	for (uint32_t i = 0; i < v->n; i++)
-		if (v->token[i].n == 1 && (v->flags[i] & VOCAB_BYTE))
-			b->byte_id[(uint8_t)v->token[i].p[0]] = i;
 	b->split = split_new(names, v->split_behavior, v->nsplit, e);
 	free(names);
-	if (!b->split || check_added(v, e) < 0 || merge_init(b, e) < 0 ||
-	    (v->kind == VOCAB_SENTENCEPIECE && spm_init(b, e) < 0)) {
+	if (!b->split || check_added(v, e) < 0 ||
+	    bpe_merge_init(&b->merge, v, e) < 0) {
 		bpe_free(b);
 		return NULL;
 	}
-	if (v->ignore_merges) {
-		names_init(&b->whole, v->token, v->n);
-		for (uint32_t i = 0; i < v->n; i++)
-			if (v->token[i].p && !(v->flags[i] & VOCAB_SPECIAL))
-				names_add(&b->whole, i);
-	}
 	b->raw = added_new(v, 0);
 	b->normal = added_new(v, 1);
-	b->pool = pool_new(BPE_POOL);
+	b->shared = bpe_shared_new(shared_bytes);
 	return b;
+}
+
+struct bpe *
+bpe_new(const struct vocab *v, struct err *e)
+{
+	return bpe_new_sized(v, BPE_SHARED, e);
 }
 
 void
@@ -202,12 +205,10 @@ bpe_free(struct bpe *b)
 	if (!b)
 		return;
 	split_free(b->split);
-	merge_clear(b);
-	spm_clear(b);
-	names_clear(&b->whole);
+	bpe_merge_clear(&b->merge);
 	added_free(b->raw);
 	added_free(b->normal);
-	pool_free(b->pool);
+	bpe_shared_free(b->shared);
 	free(b);
 }
 
@@ -218,7 +219,7 @@ bpe_enc_new(const struct bpe *b, size_t cache_bytes)
 
 	c->b = b;
 	c->split = split_scratch_new(b->split);
-	c->cache = cache_new(cache_bytes);
+	c->cache = bpe_cache_new(&b->merge, b->shared, cache_bytes);
 	return c;
 }
 
@@ -228,68 +229,42 @@ bpe_enc_free(struct bpe_enc *c)
 	if (!c)
 		return;
 	split_scratch_free(c->split);
-	merge_work_clear(&c->work);
-	cache_free(c->cache);
+	bpe_cache_free(c->cache);
 	buf_clear(&c->nfc);
 	buf_clear(&c->text);
 	free(c);
-}
-
-void
-piece_encode(struct bpe_enc *c, const char *p, size_t n, struct ids *out)
-{
-	const struct bpe *b = c->b;
-
-	if (b->v->ignore_merges) {
-		int64_t id = names_find(&b->whole, (struct span){p, n});
-
-		if (id >= 0) {
-			ids_add(out, (uint32_t)id);
-			return;
-		}
-	}
-	merge_room(&c->work, n);
-	if (b->v->kind == VOCAB_SENTENCEPIECE)
-		n = spm_symbols(b, p, n, c->work.id);
-	else
-		for (size_t i = 0; i < n; i++)
-			c->work.id[i] = b->byte_id[(uint8_t)p[i]];
-	merge_run(b, &c->work, n, out);
-}
-
-static void
-pieces(struct bpe_enc *c, struct span t, struct ids *out)
-{
-	size_t pos = 0, start = 0, k;
-	uint32_t ends[256];
-
-	while ((k = split_next(c->b->split, c->split, t.p, t.n, &pos, ends,
-			       256))) {
-		cache_encode(c, t.p, t.n, start, ends, k, out);
-		start = ends[k - 1];
-	}
 }
 
 /* A section without added tokens; first: it begins the document. */
 static void
 section(struct bpe_enc *c, struct span t, int first, struct ids *out)
 {
+	const struct bpe *b = c->b;
+	const struct bpe_spm *spm = b->merge.spm;
+	uint32_t ends[BPE_CACHE_BATCH];
+	size_t pos = 0, start = 0, k;
+
 	if (t.n == 0)
 		return;
-	if (c->b->v->kind == VOCAB_SENTENCEPIECE) {
-		spm_section(c, t, first, out);
-		return;
-	}
-	if (c->b->v->add_prefix_space && t.p[0] != ' ') {
+	if (spm) {
+		t = bpe_spm_text(spm, t, first, &c->text);
+	} else if (b->v->add_prefix_space && t.p[0] != ' ') {
 		buf_reset(&c->text);
 		buf_putc(&c->text, ' ');
 		buf_put(&c->text, t.p, t.n);
 		t = buf_span(&c->text);
 	}
-	pieces(c, t, out);
+	while (pos < t.n) {
+		k = spm ? bpe_spm_next(spm, t.p, t.n, &pos, ends,
+				       BPE_CACHE_BATCH) :
+			split_next(b->split, c->split, t.p, t.n, &pos, ends,
+				   BPE_CACHE_BATCH);
+		bpe_cache_encode(c->cache, t.p, t.n, start, ends, k, out);
+		start = ends[k - 1];
+	}
 }
 
-/* A stretch of raw text: normalize, cut the normalized added tokens out. */
+/* Text between raw added tokens: normalize, cut out the normalized ones. */
 static void
 normalized(struct bpe_enc *c, struct span t, int first, struct ids *out)
 {

@@ -1,52 +1,37 @@
 /*
  * bpe.h - text to token ids
  *
- * Equal to Hugging Face tokenizers for the same tokenizer.json, with
- * special-token strings in the text taken as text.  One struct bpe is
- * shared by all threads and has the pieces that any of them met, in
- * BPE_POOL bytes; each thread has a struct bpe_enc with a bounded cache for
- * those that found no room there.
+ * The ids are those of Hugging Face tokenizers for the same tokenizer.json,
+ * with special-token strings in the text taken as text.  All threads share
+ * one struct bpe, which remembers pre-tokens that any of them has encoded, in
+ * BPE_SHARED or shared_bytes bytes.  Each thread has a struct bpe_enc with a
+ * bounded cache for those that the shared table has no room for.
  */
 #ifndef ASSAY_BPE_H
 #define ASSAY_BPE_H
 
 #include "record/vocab.h"
+#include "tokenizer/ids.h"
 
 struct bpe;
 struct bpe *bpe_new(const struct vocab *v, struct err *e);	/* keeps v */
+struct bpe *bpe_new_sized(const struct vocab *v, size_t shared_bytes,
+			  struct err *e);
 void bpe_free(struct bpe *b);
 
 /*
- * cache_bytes bounds the piece cache (0: BPE_CACHE); 64 KiB is the least.
- * Only what is used of both takes memory.
- * Beside it a piece of n bytes takes about 50 n while it is merged, which
- * matters for one of many megabytes.
+ * cache_bytes bounds this thread's cache (0: BPE_CACHE; at least 64 KiB).
+ * Both tables take memory only as they fill.  Merging a pre-token of n bytes
+ * takes about 50 n bytes besides, which matters for one of many megabytes.
  */
-enum { BPE_POOL = 36 << 20, BPE_CACHE = 10 << 20 };
+enum { BPE_SHARED = 36 << 20, BPE_CACHE = 10 << 20 };
 struct bpe_enc;
 struct bpe_enc *bpe_enc_new(const struct bpe *b, size_t cache_bytes);
 void bpe_enc_free(struct bpe_enc *c);
 
-/* A growing array of ids. */
-struct ids {
-	uint32_t *v;
-	size_t n, cap;
-};
-
-/* Room for n more. */
-void ids_grow(struct ids *o, size_t n);
-
-static inline void
-ids_add(struct ids *o, uint32_t id)
-{
-	if (o->n == o->cap)
-		ids_grow(o, 1);
-	o->v[o->n++] = id;
-}
-
 /*
- * Append the ids of text (valid UTF-8, without BOS/EOS) to out.  A text is
- * one document: its end is the end of text for the patterns.
+ * Append the ids of text (valid UTF-8) to out, without BOS or EOS.  The text
+ * is one document: its end is the end of the text for the split patterns.
  */
 void bpe_encode(struct bpe_enc *c, struct span text, struct ids *out);
 

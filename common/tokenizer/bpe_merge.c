@@ -1,29 +1,79 @@
 /*
- * bpe_merge.c - one piece to ids by the merges
+ * bpe_merge.c - one pre-token to ids by the merges
  *
- * The lowest rank is merged first, of equal ranks the leftmost: what
- * tokenizers does, and tiktoken too where all splits of a token have its
- * rank.  Up to SHORT symbols lie in an array that is searched for the least
- * rank again after each merge; longer pieces are linked lists with a heap of
- * (rank, position), whose outdated entries are passed over when they come
- * up: O(n log n), no recursion.
+ * The lowest rank is merged first, of equal ranks the leftmost.  That is what
+ * tokenizers does, and tiktoken too where every split of a token has the
+ * token's rank.  Up to SHORT symbols are kept in an array that is searched
+ * for the least rank after each merge.  Longer pre-tokens are linked lists
+ * with a heap of (rank, position); outdated entries are skipped when they
+ * come up: O(n log n), no recursion.
  */
+#include "tokenizer/bpe_merge_priv.h"
+
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/mem.h"
-#include "tokenizer/bpe_priv.h"
 
 enum { SHORT = 48 };
 
+#define RANK_NONE UINT32_MAX
+
+/*
+ * A merge in 64 bits: left 21, right 21, rank 22; all ones is an empty slot.
+ * Hence the limits on a vocabulary.
+ */
+enum { ID_BITS = 21, RANK_BITS = 22 };
+#define PAIR_EMPTY UINT64_MAX
+
+#define LESS(a, b) ((a) < (b))
+HEAP(heap, uint64_t, LESS)
+
+static inline uint64_t
+pair_hash(uint64_t key)
+{
+	return key * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* Nine in ten pairs have no merge: the filter, which fits a nearer cache than
+ * the table, rules most of them out. */
+static inline uint32_t
+pair_rank(const struct bpe_merge *b, uint32_t l, uint32_t r)
+{
+	uint64_t key = (uint64_t)l << ID_BITS | r, h, bit;
+	size_t i;
+
+	if ((l | r) < 256)
+		return b->low[l << 8 | r];
+	h = pair_hash(key);
+	bit = h >> b->filter_shift;
+	if (!(b->filter[bit >> 6] >> (bit & 63) & 1))
+		return RANK_NONE;
+	for (i = h >> 32;; i++) {
+		uint64_t x = b->pair[i & b->pair_mask];
+
+		if (x >> RANK_BITS == key)
+			return x & ((1u << RANK_BITS) - 1);
+		if (x == PAIR_EMPTY)
+			return RANK_NONE;
+	}
+}
+
+static inline uint32_t
+rank_result(const struct bpe_merge *b, uint32_t rank)
+{
+	return b->result ? b->result[rank] : rank + b->first;
+}
+
 static void
-pair_add(struct bpe *b, const uint32_t m[3], uint32_t rank)
+pair_add(struct bpe_merge *b, const uint32_t m[3], uint32_t rank)
 {
 	uint64_t key = (uint64_t)m[0] << ID_BITS | m[1], *x;
 	uint64_t h = pair_hash(key), bit = h >> b->filter_shift;
 	size_t i = h >> 32;
 
 	b->filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
-	/* a merge that stands twice: the last one counts, as in tokenizers */
+	/* of equal merges the last one counts, as in tokenizers */
 	for (;; i++) {
 		x = &b->pair[i & b->pair_mask];
 		if (*x == PAIR_EMPTY || *x >> RANK_BITS == key)
@@ -34,9 +84,9 @@ pair_add(struct bpe *b, const uint32_t m[3], uint32_t rank)
 		b->low[m[0] << 8 | m[1]] = rank;
 }
 
-/* A table only where the results are not one behind another. */
+/* A table is needed only where the results are not consecutive. */
 static void
-set_results(struct bpe *b)
+set_results(struct bpe_merge *b)
 {
 	const struct vocab *v = b->v;
 	size_t i;
@@ -51,8 +101,8 @@ set_results(struct bpe *b)
 		b->result[i] = v->merge[i][2];
 }
 
-int
-merge_init(struct bpe *b, struct err *e)
+static int
+pairs_init(struct bpe_merge *b, struct err *e)
 {
 	const struct vocab *v = b->v;
 	size_t size = 1024;
@@ -82,18 +132,42 @@ merge_init(struct bpe *b, struct err *e)
 	return 0;
 }
 
+int
+bpe_merge_init(struct bpe_merge *b, const struct vocab *v, struct err *e)
+{
+	b->v = v;
+	memset(b->byte_id, 0xff, sizeof(b->byte_id));
+	for (uint32_t i = 0; i < v->n; i++)
+		if (v->token[i].n == 1 && (v->flags[i] & VOCAB_BYTE))
+			b->byte_id[(uint8_t)v->token[i].p[0]] = i;
+	if (pairs_init(b, e) < 0)
+		return -1;
+	if (v->kind == VOCAB_SENTENCEPIECE &&
+	    !(b->spm = bpe_spm_new(v, b->byte_id, e)))
+		return -1;
+	if (!v->ignore_merges)
+		return 0;
+	names_init(&b->whole, v->token, v->n);
+	for (uint32_t i = 0; i < v->n; i++)
+		if (v->token[i].p && !(v->flags[i] & VOCAB_SPECIAL))
+			names_add(&b->whole, i);
+	return 0;
+}
+
 void
-merge_clear(struct bpe *b)
+bpe_merge_clear(struct bpe_merge *b)
 {
 	if (b->pair)
 		mem_pages_free(b->pair, (b->pair_mask + 1) * sizeof(*b->pair));
+	bpe_spm_free(b->spm);
+	names_clear(&b->whole);
 	free(b->filter);
 	free(b->low);
 	free(b->result);
 }
 
-void
-merge_room(struct merge_work *w, size_t n)
+static void
+work_room(struct bpe_merge_work *w, size_t n)
 {
 	if (n <= w->cap)
 		return;
@@ -105,7 +179,7 @@ merge_room(struct merge_work *w, size_t n)
 }
 
 void
-merge_work_clear(struct merge_work *w)
+bpe_merge_work_clear(struct bpe_merge_work *w)
 {
 	free(w->id);
 	free(w->rank);
@@ -116,7 +190,7 @@ merge_work_clear(struct merge_work *w)
 
 /* rank[i] is that of the pair (i, i + 1); the last one has none. */
 static size_t
-merge_short(const struct bpe *b, uint32_t *id, uint32_t *rank, size_t n)
+merge_short(const struct bpe_merge *b, uint32_t *id, uint32_t *rank, size_t n)
 {
 	for (size_t i = 0; i + 1 < n; i++)
 		rank[i] = pair_rank(b, id[i], id[i + 1]);
@@ -145,76 +219,32 @@ merge_short(const struct bpe *b, uint32_t *id, uint32_t *rank, size_t n)
 	return n;
 }
 
+/* Rank of the pair that begins at symbol i, and onto the heap with it. */
 static void
-heap_push(struct merge_work *w, uint64_t x)
-{
-	size_t i = w->nheap++;
-
-	if (w->nheap > w->heap_cap) {
-		w->heap_cap = 2 * w->nheap + 256;
-		w->heap = xreallocarray(w->heap, w->heap_cap,
-					sizeof(*w->heap));
-	}
-	while (i && w->heap[(i - 1) / 4] > x) {
-		w->heap[i] = w->heap[(i - 1) / 4];
-		i = (i - 1) / 4;
-	}
-	w->heap[i] = x;
-}
-
-static void
-heap_down(struct merge_work *w, size_t i, uint64_t x)
-{
-	for (;;) {
-		size_t k = 4 * i + 1, end = k + 4, least;
-
-		if (k >= w->nheap)
-			break;
-		end = end < w->nheap ? end : w->nheap;
-		for (least = k++; k < end; k++)
-			if (w->heap[k] < w->heap[least])
-				least = k;
-		if (w->heap[least] >= x)
-			break;
-		w->heap[i] = w->heap[least];
-		i = least;
-	}
-	w->heap[i] = x;
-}
-
-static uint64_t
-heap_pop(struct merge_work *w)
-{
-	uint64_t top = w->heap[0], x = w->heap[--w->nheap];
-
-	if (w->nheap)
-		heap_down(w, 0, x);
-	return top;
-}
-
-static void
-set_rank(const struct bpe *b, struct merge_work *w, size_t n, uint32_t i)
+set_rank(const struct bpe_merge *b, struct bpe_merge_work *w, size_t n,
+	 uint32_t i)
 {
 	uint32_t j = w->next[i];
 
 	w->rank[i] = j < n ? pair_rank(b, w->id[i], w->id[j]) : RANK_NONE;
+	if (w->rank[i] == RANK_NONE)
+		return;
+	GROW(w->heap, w->heap_cap, w->nheap + 1);
+	heap_push(w->heap, w->nheap++, (uint64_t)w->rank[i] << 32 | i);
 }
 
 static void
-merge_long(const struct bpe *b, struct merge_work *w, size_t n)
+merge_long(const struct bpe_merge *b, struct bpe_merge_work *w, size_t n)
 {
 	w->nheap = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		w->prev[i] = i - 1;
 		w->next[i] = i + 1;
 	}
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		set_rank(b, w, n, i);
-		if (w->rank[i] != RANK_NONE)
-			heap_push(w, (uint64_t)w->rank[i] << 32 | i);
-	}
 	while (w->nheap) {
-		uint64_t x = heap_pop(w);
+		uint64_t x = heap_pop(w->heap, w->nheap--);
 		uint32_t i = (uint32_t)x, r = (uint32_t)(x >> 32), j, p;
 
 		if (w->rank[i] != r)
@@ -227,19 +257,16 @@ merge_long(const struct bpe *b, struct merge_work *w, size_t n)
 			w->prev[w->next[i]] = i;
 		w->id[j] = UINT32_MAX;
 		set_rank(b, w, n, i);
-		if (w->rank[i] != RANK_NONE)
-			heap_push(w, (uint64_t)w->rank[i] << 32 | i);
 		p = w->prev[i];
-		if (p == UINT32_MAX)
-			continue;
-		set_rank(b, w, n, p);
-		if (w->rank[p] != RANK_NONE)
-			heap_push(w, (uint64_t)w->rank[p] << 32 | p);
+		if (p != UINT32_MAX)
+			set_rank(b, w, n, p);
 	}
 }
 
-void
-merge_run(const struct bpe *b, struct merge_work *w, size_t n, struct ids *out)
+/* The ids of the n symbols in w->id. */
+static void
+merge(const struct bpe_merge *b, struct bpe_merge_work *w, size_t n,
+      struct ids *out)
 {
 	uint32_t *o = ids_reserve(out, n);
 
@@ -253,4 +280,25 @@ merge_run(const struct bpe *b, struct merge_work *w, size_t n, struct ids *out)
 	for (size_t i = 0; i < n; i = w->next[i])
 		*o++ = w->id[i];
 	out->n = (size_t)(o - out->v);
+}
+
+void
+bpe_merge_encode(const struct bpe_merge *b, struct bpe_merge_work *w,
+		 const char *p, size_t n, struct ids *out)
+{
+	if (b->v->ignore_merges) {
+		int64_t id = names_find(&b->whole, (struct span){p, n});
+
+		if (id >= 0) {
+			ids_add(out, (uint32_t)id);
+			return;
+		}
+	}
+	work_room(w, n);
+	if (b->spm)
+		n = bpe_spm_symbols(b->spm, p, n, w->id);
+	else
+		for (size_t i = 0; i < n; i++)
+			w->id[i] = b->byte_id[(uint8_t)p[i]];
+	merge(b, w, n, out);
 }

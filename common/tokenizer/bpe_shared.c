@@ -1,17 +1,17 @@
 /*
- * bpe_shared.c - the pieces that all threads have in common
+ * bpe_shared.c - pre-tokens and their ids, shared by all threads
  */
-#include "tokenizer/bpe_shared.h"
+#include "tokenizer/bpe_shared_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 
-struct pool *
-pool_new(size_t bytes)
+struct bpe_shared *
+bpe_shared_new(size_t bytes)
 {
-	struct pool *p = xcalloc(1, sizeof(*p));
+	struct bpe_shared *p = xcalloc(1, sizeof(*p));
 	size_t n = 2;
 
 	/* eight ninths for the places, as far as a power of two allows */
@@ -25,7 +25,7 @@ pool_new(size_t bytes)
 }
 
 void
-pool_free(struct pool *p)
+bpe_shared_free(struct bpe_shared *p)
 {
 	if (!p)
 		return;
@@ -34,17 +34,17 @@ pool_free(struct pool *p)
 	free(p);
 }
 
-/* The first free place is now ours; NULL: there is none. */
+/* Claim the first free place; NULL: there is none. */
 static struct place *
-take_place(struct place *x, struct key key)
+take_place(struct place *x, struct pretoken_key key)
 {
 	uint64_t was;
 
 	for (int i = 0; i < 2; i++, x++) {
 		was = 0;
-		if (atomic_compare_exchange_strong(&x->hi, &was, POOL_BUSY))
+		if (atomic_compare_exchange_strong(&x->hi, &was, SHARED_BUSY))
 			return x;
-		/* Another thread was quicker with the same piece. */
+		/* Another thread has just added this pre-token. */
 		if (place_is(x, key))
 			return NULL;
 	}
@@ -52,12 +52,12 @@ take_place(struct place *x, struct key key)
 }
 
 void
-pool_add(struct pool *p, struct place *x, struct key key, const uint32_t *id,
-	 size_t n)
+bpe_shared_add(struct bpe_shared *p, struct place *x, struct pretoken_key key,
+	       const uint32_t *id, size_t n)
 {
 	size_t at = 0;
 
-	if (n == 0 || pool_full(p, x))
+	if (n == 0 || bpe_shared_full(p, x))
 		return;
 	if (n > IDS_INLINE) {
 		at = atomic_fetch_add(&p->area_n, n);
@@ -68,13 +68,6 @@ pool_add(struct pool *p, struct place *x, struct key key, const uint32_t *id,
 	if (!x)
 		return;
 	atomic_store_explicit(&x->lo, key.lo, memory_order_relaxed);
-	if (n <= IDS_INLINE) {
-		memcpy(x->id, id, n * sizeof(*id));
-		x->id[0] |= (uint32_t)(n - 1) << IDS_SHIFT;
-	} else {
-		memcpy(p->area + at, id, n * sizeof(*id));
-		x->id[0] = (uint32_t)IDS_MORE << IDS_SHIFT | (uint32_t)n;
-		x->id[1] = (uint32_t)at;
-	}
+	packed_set(x->id, p->area, at, id, n);
 	atomic_store_explicit(&x->hi, key.hi, memory_order_release);
 }

@@ -1,29 +1,39 @@
 /*
  * bpe_spm.c - SentencePiece-style BPE: Llama-2, Mistral
  *
- * The file asks for U+2581 in place of each space and one before the text.
- * Here it is the other way round: the tokens were given a space for each
- * U+2581 (see space_form), and so is a text that holds one, which is rare:
- * most texts are used as they are.
+ * The file asks for U+2581 in place of each space, and for one before the
+ * text.  Here it is the other way round: the tokens have a space for each
+ * U+2581, and so gets a text that has one.  That is rare, so most texts are
+ * used as they are.
  *
- * Symbols are characters; one that the vocabulary lacks becomes its bytes
- * (byte_fallback), else the unknown token, several in a row one with
- * fuse_unk.  There is no pre-tokenizer: a text is one piece.  But where no
- * merge has a left part that ends in x and a right part that begins with y,
- * none crosses a place "xy", and cutting there changes nothing.  Such pairs
- * of ASCII characters are found once, and whether all of "x " are such; then
- * the pieces are about words, and the cache knows them.
+ * Symbols are characters.  One that the vocabulary lacks becomes its bytes
+ * (byte_fallback) or the unknown token; with fuse_unk a run of them is one
+ * unknown token.  There is no pre-tokenizer: a text is one pre-token.  But
+ * if no merge has a left part that ends in x and a right part that begins
+ * with y, no merge crosses "xy", and a cut between them changes nothing.
+ * Such pairs of ASCII characters are found once.  The pre-tokens that result
+ * are about words, which a cache can hold.
  */
+#include "tokenizer/bpe_spm_priv.h"
+
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "tokenizer/bpe_priv.h"
 #include "text/unicode.h"
+
+struct bpe_spm {
+	const struct vocab *v;
+	const uint32_t *byte_id;
+	uint32_t *char_slot;	/* code point, id: open table of pairs */
+	size_t char_mask;
+	int cut_spaces;		/* no merge crosses "x ", x not a space */
+	uint64_t join[128][2];	/* a merge may cross "xy": bit y of join[x] */
+};
 
 #define U2581 "\xe2\x96\x81"
 
 static size_t
-char_place(const struct bpe *b, uint32_t c)
+char_place(const struct bpe_spm *b, uint32_t c)
 {
 	size_t i = c * UINT32_C(0x9e3779b1) >> 7 & b->char_mask;
 
@@ -34,7 +44,7 @@ char_place(const struct bpe *b, uint32_t c)
 
 /* The id of a character, UINT32_MAX: none. */
 static uint32_t
-char_id(const struct bpe *b, uint32_t c)
+char_id(const struct bpe_spm *b, uint32_t c)
 {
 	return b->char_slot[2 * char_place(b, c) + 1];
 }
@@ -52,14 +62,14 @@ ends_space(struct span t)
 }
 
 static void
-set_join(struct bpe *b, unsigned x, unsigned y)
+set_join(struct bpe_spm *b, unsigned x, unsigned y)
 {
 	b->join[x][y >> 6] |= UINT64_C(1) << (y & 63);
 }
 
-/* Which places a merge may cross; unknown characters may fuse. */
+/* Which "xy" a merge may cross; unknown characters may fuse. */
 static void
-find_joins(struct bpe *b)
+find_joins(struct bpe_spm *b)
 {
 	const struct vocab *v = b->v;
 
@@ -82,8 +92,9 @@ find_joins(struct bpe *b)
 				set_join(b, x, y);
 }
 
-int
-spm_init(struct bpe *b, struct err *e)
+/* The single characters of the vocabulary by code point. */
+static int
+chars_init(struct bpe_spm *b, struct err *e)
 {
 	const struct vocab *v = b->v;
 	size_t size = 1024;
@@ -105,29 +116,49 @@ spm_init(struct bpe *b, struct err *e)
 		if (len != t.n)
 			continue;
 		if (c == ' ')
-			return err_set(e, "token %u is a space: not done "
-				       "beside U+2581", i);
+			return err_set(e, "token %u is a space: not supported "
+				       "in a vocabulary with U+2581", i);
 		k = char_place(b, c == 0x2581 ? ' ' : c);
 		b->char_slot[2 * k] = c == 0x2581 ? ' ' : c;
 		b->char_slot[2 * k + 1] = i;
 	}
 	if (char_id(b, ' ') == UINT32_MAX)
-		return err_set(e, "no token for U+2581: not done");
-	if (v->ignore_merges)
-		return err_set(e, "ignore_merges is not done for a "
-			       "SentencePiece vocabulary");
-	find_joins(b);
+		return err_set(e, "a SentencePiece vocabulary without a token "
+			       "for U+2581 is not supported");
 	return 0;
 }
 
-void
-spm_clear(struct bpe *b)
+struct bpe_spm *
+bpe_spm_new(const struct vocab *v, const uint32_t *byte_id, struct err *e)
 {
+	struct bpe_spm *b = xcalloc(1, sizeof(*b));
+	int bad;
+
+	b->v = v;
+	b->byte_id = byte_id;
+	bad = chars_init(b, e);
+	if (!bad && v->ignore_merges)
+		bad = err_set(e, "ignore_merges is not supported in a "
+			      "SentencePiece vocabulary");
+	if (bad) {
+		bpe_spm_free(b);
+		return NULL;
+	}
+	find_joins(b);
+	return b;
+}
+
+void
+bpe_spm_free(struct bpe_spm *b)
+{
+	if (!b)
+		return;
 	free(b->char_slot);
+	free(b);
 }
 
 size_t
-spm_symbols(const struct bpe *b, const char *p, size_t n, uint32_t *id)
+bpe_spm_symbols(const struct bpe_spm *b, const char *p, size_t n, uint32_t *id)
 {
 	const struct vocab *v = b->v;
 	size_t i = 0, k = 0;
@@ -153,11 +184,10 @@ spm_symbols(const struct bpe *b, const char *p, size_t n, uint32_t *id)
 	return k;
 }
 
-/* Ends of pieces: where no merge crosses; before each space where the file
- * asks for that. */
-static size_t
-next_pieces(const struct bpe *b, const char *p, size_t n, size_t *pos,
-	    uint32_t *ends, size_t max)
+/* With Metaspace's split, also before each space. */
+size_t
+bpe_spm_next(const struct bpe_spm *b, const char *p, size_t n, size_t *pos,
+	     uint32_t *ends, size_t max)
 {
 	int each = b->v->sp_split, spaces = each || b->cut_spaces;
 	size_t k = 0, i = *pos;
@@ -182,58 +212,27 @@ next_pieces(const struct bpe *b, const char *p, size_t n, size_t *pos,
 	return k;
 }
 
-/* Replace each U+2581 by a space. */
-static struct span
-space_form(struct span t, struct buf *b)
+struct span
+bpe_spm_text(const struct bpe_spm *b, struct span t, int first, struct buf *tmp)
 {
+	enum vocab_prepend how = b->v->sp_prepend;
 	const char *s = memmem(t.p, t.n, U2581, 3);
+	int has = t.n && (t.p[0] == ' ' || s == t.p);
+	int put = t.n && (how == VOCAB_PREPEND_EACH ||
+			  (how == VOCAB_PREPEND_ALWAYS && !has) ||
+			  (how == VOCAB_PREPEND_FIRST && !has && first));
 
-	if (!s)
+	if (!s && !put)
 		return t;
-	buf_reset(b);
-	while (s) {
-		size_t k = (size_t)(s - t.p);
-
-		buf_put(b, t.p, k);
-		buf_putc(b, ' ');
-		t = (struct span){s + 3, t.n - k - 3};
-		s = memmem(t.p, t.n, U2581, 3);
+	buf_reset(tmp);
+	if (put)
+		buf_putc(tmp, ' ');
+	for (; s; s = memmem(t.p, t.n, U2581, 3)) {
+		buf_put(tmp, t.p, (size_t)(s - t.p));
+		buf_putc(tmp, ' ');
+		t.n -= (size_t)(s - t.p) + 3;
+		t.p = s + 3;
 	}
-	buf_put(b, t.p, t.n);
-	return buf_span(b);
-}
-
-static struct span
-with_prefix(struct bpe_enc *c, struct span t, int first)
-{
-	enum vocab_prepend how = c->b->v->sp_prepend;
-	int has = t.n && t.p[0] == ' ';
-
-	if (t.n == 0 || how == VOCAB_PREPEND_NEVER ||
-	    (how == VOCAB_PREPEND_ALWAYS && has) ||
-	    (how == VOCAB_PREPEND_FIRST && (has || !first)))
-		return t;
-	if (t.p == c->nfc.p) {
-		buf_reserve(&c->nfc, 1);
-		memmove(c->nfc.p + 1, c->nfc.p, t.n);
-		c->nfc.p[0] = ' ';
-		return (struct span){c->nfc.p, t.n + 1};
-	}
-	buf_reset(&c->text);
-	buf_putc(&c->text, ' ');
-	buf_put(&c->text, t.p, t.n);
-	return buf_span(&c->text);
-}
-
-void
-spm_section(struct bpe_enc *c, struct span text, int first, struct ids *out)
-{
-	struct span t = with_prefix(c, space_form(text, &c->nfc), first);
-	size_t pos = 0, start = 0, k;
-	uint32_t ends[256];
-
-	while ((k = next_pieces(c->b, t.p, t.n, &pos, ends, 256))) {
-		cache_encode(c, t.p, t.n, start, ends, k, out);
-		start = ends[k - 1];
-	}
+	buf_put(tmp, t.p, t.n);
+	return buf_span(tmp);
 }

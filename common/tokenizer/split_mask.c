@@ -454,8 +454,8 @@ window(enum pattern kind, struct split_mask *w)
 }
 
 size_t
-split_mask_next(enum pattern kind, struct split_mask *w, const char *text, size_t n,
-	   size_t *pos, uint32_t *ends, size_t max)
+split_mask_next(enum pattern kind, struct split_mask *w, const char *text,
+		size_t n, size_t *pos, uint32_t *ends, size_t max)
 {
 	size_t k = 0;
 

@@ -23,7 +23,7 @@ static const uint8_t ascii[128] = {
 	['a' ... 'z'] = UC_LOWER
 };
 
-/* Class of the character at i, 0 at the end of the text; *next: the next one. */
+/* Class of the character at i, 0 at the end; *next: where the next one is. */
 static inline unsigned
 class_at(struct text t, size_t i, size_t *next)
 {

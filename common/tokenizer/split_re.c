@@ -284,8 +284,8 @@ split_re_match_free(struct split_re_match *m)
 }
 
 int
-split_re_find(const struct split_re *r, struct split_re_match *m, const char *text,
-	   size_t n, size_t from, size_t *start, size_t *end)
+split_re_find(const struct split_re *r, struct split_re_match *m,
+	      const char *text, size_t n, size_t from, size_t *start, size_t *end)
 {
 	const uint32_t flags = PCRE2_NO_UTF_CHECK;
 	PCRE2_SIZE *o;

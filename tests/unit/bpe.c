@@ -7,8 +7,7 @@
 #include "base/input.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "tokenizer/bpe_priv.h"
-#include "tokenizer/bpe_shared.h"
+#include "tokenizer/bpe.h"
 
 struct tok {
 	struct vocab *v;
@@ -244,7 +243,7 @@ test_tokens(void **state)
 
 	(void)state;
 	tok_open(&t, "gpt2_tokenizer.json", 0);
-	free(t.v->split);	/* whatever its pieces: as one */
+	free(t.v->split);	/* one pre-token, whatever its bytes */
 	t.v->nsplit = 0;
 	t.v->split = NULL;
 	bpe_enc_free(t.c);
@@ -281,12 +280,14 @@ random_text(char *p, size_t want)
 	return n;
 }
 
-/* Another pool, of next to nothing: what follows is up to the cache. */
+/* A new table of shared pre-tokens and a new cache. */
 static void
-pool_set(struct tok *t, size_t bytes)
+tok_resize(struct tok *t, size_t shared, size_t cache)
 {
-	pool_free(t->b->pool);
-	t->b->pool = pool_new(bytes);
+	bpe_enc_free(t->c);
+	bpe_free(t->b);
+	t->b = bpe_new_sized(t->v, shared, &(struct err){0});
+	t->c = bpe_enc_new(t->b, cache);
 }
 
 static void
@@ -301,9 +302,9 @@ static const char *const cached[] = {"gpt2_tokenizer.json",
 	"gptneox_tokenizer.json", "mistral7b_tokenizer.json",
 	"cl100k_base.tiktoken"};
 
-/* What is kept changes nothing: pool and cache that hold next to nothing,
- * a pool filled by other texts first, a cache so filled behind a small pool,
- * and nothing at all (each text by a new cache). */
+/* What is kept changes nothing: a shared table and a cache that hold next to
+ * nothing, a shared table filled by earlier texts, a cache filled so, and
+ * nothing at all (each text by new ones). */
 static void
 test_cache(void **state)
 {
@@ -311,30 +312,27 @@ test_cache(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < TEST_COUNT(cached); k++) {
-		struct tok none, small, pool, cache;
+		struct tok none, small, shared, cache;
 
 		tok_open(&none, cached[k], 1);
-		pool_set(&none, 0);
 		tok_open(&small, cached[k], 1);
-		pool_set(&small, 4096);
-		tok_open(&pool, cached[k], 1);
+		tok_resize(&small, 4096, 1);
+		tok_open(&shared, cached[k], 1);
 		tok_open(&cache, cached[k], 0);
-		pool_set(&cache, 0);
+		tok_resize(&cache, 0, 0);
 		for (int i = 0; i < 60; i++) {
 			size_t n = random_text(text, i % 10 ? roll(500) :
 					       60000);
 
-			bpe_enc_free(none.c);
-			none.c = bpe_enc_new(none.b, 1);
-			pool_set(&none, 0);
+			tok_resize(&none, 0, 1);
 			encode(&none, text, n);
 			same_ids(encode(&small, text, n), &none.ids);
-			same_ids(encode(&pool, text, n), &none.ids);
+			same_ids(encode(&shared, text, n), &none.ids);
 			same_ids(encode(&cache, text, n), &none.ids);
 		}
 		tok_close(&none);
 		tok_close(&small);
-		tok_close(&pool);
+		tok_close(&shared);
 		tok_close(&cache);
 	}
 	free(text);
@@ -350,7 +348,7 @@ struct crowd {
 	_Atomic int wrong;
 };
 
-/* All texts, by an encoder of its own and a pool that others fill too. */
+/* All texts, by an encoder of its own and a table that others fill too. */
 static void *
 crowd_run(void *arg)
 {
@@ -370,11 +368,11 @@ crowd_run(void *arg)
 	return NULL;
 }
 
-/* Threads that fill one pool at once get the ids of one alone. */
+/* Threads that fill one table at once get the ids of one alone. */
 static void
 test_threads(void **state)
 {
-	static const size_t pool[] = {0, 8192, 1 << 20};
+	static const size_t shared[] = {0, 8192, 1 << 20};
 	struct crowd c = {0};
 	pthread_t thread[THREADS];
 	struct tok t;
@@ -382,14 +380,14 @@ test_threads(void **state)
 	(void)state;
 	c.t = &t;
 	tok_open(&t, "gpt2_tokenizer.json", 1);
-	pool_set(&t, 0);
+	tok_resize(&t, 0, 1);
 	for (size_t i = 0; i < TEXTS; i++) {
 		c.text[i] = xmalloc(4096);
 		c.n[i] = random_text(c.text[i], 1 + roll(4000));
 		bpe_encode(t.c, (struct span){c.text[i], c.n[i]}, &c.want[i]);
 	}
-	for (size_t k = 0; k < TEST_COUNT(pool); k++) {
-		pool_set(&t, pool[k]);
+	for (size_t k = 0; k < TEST_COUNT(shared); k++) {
+		tok_resize(&t, shared[k], 1);
 		for (int i = 0; i < THREADS; i++)
 			pthread_create(&thread[i], NULL, crowd_run, &c);
 		for (int i = 0; i < THREADS; i++)
@@ -435,7 +433,7 @@ test_round_trip(void **state)
 	free(text);
 }
 
-/* One piece of a million bytes: neither the stack nor the square of it. */
+/* A pre-token of a million bytes: no recursion, no quadratic time. */
 static void
 test_long_piece(void **state)
 {

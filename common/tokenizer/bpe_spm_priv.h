@@ -1,0 +1,32 @@
+/*
+ * bpe_spm_priv.h - what SentencePiece-style BPE does before the merges
+ */
+#ifndef ASSAY_BPE_SPM_PRIV_H
+#define ASSAY_BPE_SPM_PRIV_H
+
+#include "record/vocab.h"
+
+struct bpe_spm;
+
+/* byte_id: the id of each byte's token; it and v are borrowed. */
+struct bpe_spm *bpe_spm_new(const struct vocab *v, const uint32_t *byte_id,
+			    struct err *e);
+void bpe_spm_free(struct bpe_spm *s);	/* NULL is fine */
+
+/*
+ * A section of a text as the tokens spell it: a space for each U+2581, and
+ * one in front where the file asks for it.  first: the section begins the
+ * document.  The result is text itself or in tmp.
+ */
+struct span bpe_spm_text(const struct bpe_spm *s, struct span text, int first,
+			 struct buf *tmp);
+
+/* As split_next(): cut p[*pos..n) where no merge crosses. */
+size_t bpe_spm_next(const struct bpe_spm *s, const char *p, size_t n,
+		    size_t *pos, uint32_t *ends, size_t max);
+
+/* The ids of the characters of p[0..n): at most n; returns their number. */
+size_t bpe_spm_symbols(const struct bpe_spm *s, const char *p, size_t n,
+		       uint32_t *id);
+
+#endif
