@@ -1,58 +1,55 @@
 /*
  * covariance.c - see covariance.h
  *
- * ROWS rows at a time are packed in blocks of BLOCK columns, one row of a
- * block behind the other.  A tile is MR columns of one block against all of
- * another: its MR x BLOCK sums stay in registers over the rows, and are then
- * added to the result.  Only tiles at and above the diagonal are computed.
- * Threads share the tiles, not the rows: what is added, and in which order,
- * does not depend on their number.
+ * The sum of xx' is taken of the rows as they are, and V mean mean' is
+ * subtracted at the end: a product of two floats is exact in double, so that
+ * it makes no difference whether a processor fuses it with the addition.
+ *
+ * ROWS rows at a time, a tile of HIGH x WIDE sums stays in registers, and is
+ * then added to the result.  Only blocks at and above the diagonal are
+ * computed.  Threads share the blocks, not the rows, so that the order of the
+ * sums does not depend on their number.
  */
 #include "rare/covariance.h"
 
-#include <pthread.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
+#include "base/parallel.h"
 
 typedef double v8 __attribute__((vector_size(64), aligned(8), may_alias));
 
-enum { LANES = 8, MR = 8, VECTORS = 3, BLOCK = LANES * VECTORS, ROWS = 64,
-	THREADS = 64 };
-
-typedef void tile_form(const double *a, const double *b, size_t rows,
-		       double *g, size_t ld);
+enum { LANES = 8, HIGH = 8, VECTORS = 3, WIDE = LANES * VECTORS, ROWS = 64 };
 
 struct job {
-	const struct rows *m;
-	const double *mean;
-	double *g;
-	size_t blocks, ld, part, parts;
-	tile_form *tile;
-	pthread_t thread;
+	const struct matrix *m;
+	double *g;		/* (C, ld) and more rows, the result */
+	size_t blocks, ld;	/* blocks of WIDE columns */
+	int threads;
+	void (*tile)(const double *a, const double *b, size_t rows, double *g,
+		     size_t ld);
 };
 
+/* g += a'b, a (rows, HIGH) and b (rows, WIDE), lines of ld doubles. */
 static inline __attribute__((always_inline)) void
 tile(const double *restrict a, const double *restrict b, size_t rows,
      double *restrict g, size_t ld)
 {
-	v8 sum[MR][VECTORS] = {{{0}}};
+	v8 sum[HIGH][VECTORS] = {{{0}}};
 	size_t r;
 	int i, k;
 
-	for (r = 0; r < rows; r++, a += BLOCK, b += BLOCK) {
+	for (r = 0; r < rows; r++, a += ld, b += ld) {
 		const v8 *x = (const v8 *)b;
 #pragma GCC unroll 8
-		for (i = 0; i < MR; i++) {
+		for (i = 0; i < HIGH; i++) {
 			sum[i][0] += a[i] * x[0];
 			sum[i][1] += a[i] * x[1];
 			sum[i][2] += a[i] * x[2];
 		}
 	}
 #pragma GCC unroll 8
-	for (i = 0; i < MR; i++)
+	for (i = 0; i < HIGH; i++)
 #pragma GCC unroll 3
 		for (k = 0; k < VECTORS; k++)
 			((v8 *)(g + (size_t)i * ld))[k] += sum[i][k];
@@ -73,94 +70,52 @@ tile_avx512(const double *a, const double *b, size_t rows, double *g,
 }
 #endif
 
-static int
-has_avx512(void)
-{
-#ifdef __x86_64__
-	return __builtin_cpu_supports("avx512f");
-#else
-	return 0;
-#endif
-}
-
-size_t
-gram_columns(void)
-{
-	return has_avx512() ? 1024 : 256;
-}
-
-/* Rows [from, from + n), centred, in blocks. */
 static void
-pack(const struct job *j, size_t from, size_t n, double *row, double *to)
+add_blocks(void *ctx, int thread)
 {
-	const struct row_ops *o = row_ops(ROW_OPS_BEST);
-	double *centred = row + j->ld;
-	size_t r, b;
+	const struct job *j = ctx;
+	const struct matrix_ops *o = matrix_ops(MATRIX_BEST);
+	double *x = xcalloc(ROWS * j->ld, sizeof(*x));
+	size_t from, n, r, p, q, i, at;
 
-	for (r = 0; r < n; r++) {
-		o->get(j->m, from + r, row);
-		o->sub(centred, row, 1, j->mean, j->m->C);
-		for (b = 0; b < j->blocks; b++)
-			memcpy(to + (b * ROWS + r) * BLOCK,
-			       centred + b * BLOCK, BLOCK * sizeof(*to));
-	}
-}
-
-static void *
-work(void *arg)
-{
-	const struct job *j = arg;
-	double *row = xcalloc(2 * j->ld, sizeof(*row));
-	double *x = xreallocarray(NULL, j->ld * ROWS, sizeof(*x));
-	size_t from, n, p, q, i, at;
-
-	for (from = 0; from < j->m->V; from += ROWS) {
+	for (from = 0; from < j->m->V; from += n) {
 		n = j->m->V - from < ROWS ? j->m->V - from : ROWS;
-		pack(j, from, n, row, x);
+		for (r = 0; r < n; r++)
+			o->get(j->m, from + r, x + r * j->ld);
 		for (at = p = 0; p < j->blocks; p++)
 			for (q = p; q < j->blocks; q++) {
-				if (at++ % j->parts != j->part)
+				if (at++ % (size_t)j->threads != (size_t)thread)
 					continue;
-				for (i = 0; i < BLOCK; i += MR)
-					j->tile(x + p * ROWS * BLOCK + i,
-						x + q * ROWS * BLOCK, n,
-						j->g + (p * BLOCK + i) *
-						j->ld + q * BLOCK, j->ld);
+				for (i = p * WIDE; i < (p + 1) * WIDE; i += HIGH)
+					j->tile(x + i, x + q * WIDE, n,
+						j->g + i * j->ld + q * WIDE,
+						j->ld);
 			}
 	}
 	free(x);
-	free(row);
-	return NULL;
 }
 
 double *
-gram_make(const struct rows *m, const double *mean, size_t *ld, int threads)
+covariance(const struct matrix *m, const double *mean, size_t *ld, int threads)
 {
-	size_t blocks = (m->C + BLOCK - 1) / BLOCK, n = 1, i, k;
-	struct job job[THREADS], first = {.m = m, .mean = mean,
-		.blocks = blocks, .ld = blocks * BLOCK, .tile = tile_plain};
+	struct job j = {.m = m, .threads = threads, .tile = tile_plain};
+	size_t i, k;
 
-	*ld = first.ld;
-	first.g = xcalloc(first.ld * first.ld, sizeof(double));
+	j.blocks = (m->C + WIDE - 1) / WIDE;
+	/* An odd number of cache lines: rows do not share a set. */
+	*ld = j.ld = j.blocks * WIDE + (j.blocks % 2 ? 0 : LANES);
+	j.g = xcalloc(j.blocks * WIDE * j.ld, sizeof(double));
 #ifdef __x86_64__
-	if (has_avx512())
-		first.tile = tile_avx512;
+	if (__builtin_cpu_supports("avx512f"))
+		j.tile = tile_avx512;
 #endif
-	first.parts = threads < THREADS ? (size_t)threads : THREADS;
-	for (i = 0; i < first.parts; i++) {
-		job[i] = first;
-		job[i].part = i;
+	parallel_run(threads, add_blocks, &j);
+	for (i = 0; i < m->C; i++) {
+		matrix_ops(MATRIX_BEST)->add(j.g + i * j.ld + i,
+					     -(double)m->V * mean[i], mean + i,
+					     m->C - i);
+		for (k = i + 1; k < m->C; k++)
+			j.g[k * j.ld + i] = j.g[i * j.ld + k];
 	}
-	for (; n < first.parts; n++)
-		if (pthread_create(&job[n].thread, NULL, work, &job[n]))
-			break;
-	work(&job[0]);
-	for (i = n; i < first.parts; i++)
-		work(&job[i]);		/* no thread was to be had */
-	for (i = 1; i < n; i++)
-		pthread_join(job[i].thread, NULL);
-	for (i = 0; i < m->C; i++)
-		for (k = 0; k < i; k++)
-			first.g[i * first.ld + k] = first.g[k * first.ld + i];
-	return first.g;
+	return j.g;
 }

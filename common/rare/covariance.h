@@ -7,17 +7,12 @@
 #include "rare/matrix.h"
 
 /*
- * Columns up to which this is cheaper than many passes over the matrix, on
- * this processor.
+ * (C, *ld), zero past column C; free() it.  The sum over all rows x of m of
+ * (x - mean)(x - mean)', in one pass: F32, BF16 or F16 only.  The same bits
+ * for any number of threads, of which each takes 512 C bytes, and on every
+ * processor.
  */
-size_t gram_columns(void);
-
-/*
- * (C, *ld) with zeros behind the C columns, to be freed: for all rows x of m,
- * the sum of (x - mean)(x - mean)'.  One pass; the same bits for any number
- * of threads, each of which takes 512 C bytes.
- */
-double *gram_make(const struct rows *m, const double *mean, size_t *ld,
-		  int threads);
+double *covariance(const struct matrix *m, const double *mean, size_t *ld,
+		   int threads);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * indicators.c - see indicators.h
  *
- * The first pass takes lengths and the mean row, and sees a row that is not
- * finite; then come those of rare/pca.h, and a last one for what
- * needs the mean and the component.
+ * The first pass computes lengths and the mean row, and finds rows that are
+ * not finite.  Then come the passes of pca.h, and a last one that compares
+ * each row with u.
  */
 #include "rare/indicators.h"
 
@@ -18,35 +18,34 @@ const char *const indicator_names[] = {
 	"cos", "centred", "no_pc1", "l2", "in_norm", "bias", NULL
 };
 
+static double
+length(const struct matrix_ops *o, const double *x, size_t C)
+{
+	return sqrt(o->dot(x, x, C));
+}
+
 /* ---- lengths and the mean ---- */
 
-/* Length of each row to arg, sums of rows to the parts. */
 static void
-lengths(const struct row_sweep *w, size_t b, size_t from, size_t to, double *x)
+measure_block(const struct matrix_block *b, void *ctx)
 {
-	size_t C = w->m.C, r;
-	double *y = w->part + b * C, *len = w->arg;
+	size_t C = b->m->C, r;
+	double *len = ctx;
 
-	for (r = from; r < to; r++) {
-		w->o->get(&w->m, r, x);
-		w->o->add(y, 1, x, C);
-		len[r] = sqrt(w->o->dot(x, x, C));
+	for (r = b->from; r < b->to; r++) {
+		b->o->get(b->m, r, b->row);
+		b->o->add(b->sum, 1, b->row, C);
+		len[r] = length(b->o, b->row, C);
 	}
 }
 
 static int
-measure(struct indicators *r, const struct rows *m, double *len, double *mean,
-	int threads)
+measure(struct indicators *r, const struct matrix *m, double *len,
+	double *mean, int threads)
 {
-	struct row_sweep w;
 	size_t i;
 
-	row_sweep_init(&w, m);
-	w.block = lengths;
-	w.arg = len;
-	row_sweep_run(&w, threads);
-	row_sweep_sum(&w, mean);
-	row_sweep_clear(&w);
+	matrix_sweep(m, measure_block, len, mean, threads);
 	for (i = 0; i < m->C; i++)
 		mean[i] /= (double)m->V;
 	for (i = 0; i < m->V; i++)
@@ -58,63 +57,52 @@ measure(struct indicators *r, const struct rows *m, double *len, double *mean,
 	return 0;
 }
 
-/* ---- what is near to u ---- */
+/* ---- distances to u ---- */
 
-/* A direction to be near to: v (C) and its length. */
-struct towards {
-	double *v, len;
+struct target {
+	double *v, len;		/* (C) and its length */
 };
 
-struct near {
+struct compare {
 	double *const *to;		/* indicators */
 	const double *mean, *pc1;	/* (C) */
-	struct towards u, centred, no_pc1;
+	struct target u, centred, no_pc1;
 };
 
 static double
-cosine(const struct row_ops *o, const double *x, double len,
-       const struct towards *t, size_t C)
+cosine(const struct matrix_ops *o, const double *x, const struct target *t,
+       size_t C)
 {
-	double d = len * t->len;
+	double d = length(o, x, C) * t->len;
 
 	return 1 - o->dot(x, t->v, C) / (d > 1e-6 ? d : 1e-6);
 }
 
-static double
-length(const struct row_ops *o, const double *x, size_t C)
-{
-	return sqrt(o->dot(x, x, C));
-}
-
 static void
-nearness(const struct row_sweep *w, size_t b, size_t from, size_t to,
-	 double *x)
+compare_block(const struct matrix_block *b, void *ctx)
 {
-	const struct row_ops *o = w->o;
-	const struct near *n = w->arg;
-	size_t C = w->m.C, r;
-	double *d = x + C;
+	const struct matrix_ops *o = b->o;
+	const struct compare *n = ctx;
+	size_t C = b->m->C, r;
+	double *x = b->row, *d = x + C;
 
-	(void)b;
-	for (r = from; r < to; r++) {
-		o->get(&w->m, r, x);
-		n->to[IND_COS][r] = cosine(o, x, length(o, x, C), &n->u, C);
+	for (r = b->from; r < b->to; r++) {
+		o->get(b->m, r, x);
+		n->to[IND_COS][r] = cosine(o, x, &n->u, C);
 		o->sub(d, x, 1, n->mean, C);
-		n->to[IND_CENTRED][r] = cosine(o, d, length(o, d, C),
-					       &n->centred, C);
+		n->to[IND_CENTRED][r] = cosine(o, d, &n->centred, C);
 		o->sub(d, x, o->dot(x, n->pc1, C), n->pc1, C);
-		n->to[IND_NO_PC1][r] = cosine(o, d, length(o, d, C),
-					      &n->no_pc1, C);
+		n->to[IND_NO_PC1][r] = cosine(o, d, &n->no_pc1, C);
 		o->sub(d, x, 1, n->u.v, C);
 		n->to[IND_L2][r] = length(o, d, C);
 	}
 }
 
-/* Mean of the rows known to be unused; their number. */
+/* Mean of the rows known to be unused into u.  Returns their number. */
 static size_t
-mean_unused(const struct rows *m, const uint8_t *unused, double *u)
+mean_unused(const struct matrix *m, const uint8_t *unused, double *u)
 {
-	const struct row_ops *o = row_ops(ROW_OPS_BEST);
+	const struct matrix_ops *o = matrix_ops(MATRIX_BEST);
 	double *x = xreallocarray(NULL, m->C, sizeof(*x));
 	size_t r, i, n = 0;
 
@@ -131,29 +119,25 @@ mean_unused(const struct rows *m, const uint8_t *unused, double *u)
 	return n;
 }
 
-/* With mean[C] and u[C]; memory: 2 C doubles. */
+/* scratch: 2 C doubles. */
 static void
-compare(struct indicators *r, const struct rows *out, double *mean, double *u,
-	double *memory, int threads)
+compare(struct indicators *r, const struct matrix *out, const double *mean,
+	double *u, double *scratch, int threads)
 {
+	const struct matrix_ops *o = matrix_ops(MATRIX_BEST);
 	size_t C = out->C;
-	struct row_sweep w;
-	struct near n = {.to = r->v, .mean = mean, .u.v = u,
-			 .centred.v = memory, .no_pc1.v = memory + C};
+	struct compare n = {.to = r->v, .mean = mean, .u.v = u,
+			    .centred.v = scratch, .no_pc1.v = scratch + C};
 
 	r->pc1 = xreallocarray(NULL, C, sizeof(*r->pc1));
-	r->converged = principal(out, mean, r->pc1, threads);
+	r->converged = pca_first(out, mean, r->pc1, threads);
 	n.pc1 = r->pc1;
-	row_sweep_init(&w, out);
-	w.o->sub(n.centred.v, u, 1, mean, C);
-	w.o->sub(n.no_pc1.v, u, w.o->dot(u, r->pc1, C), r->pc1, C);
-	n.u.len = length(w.o, u, C);
-	n.centred.len = length(w.o, n.centred.v, C);
-	n.no_pc1.len = length(w.o, n.no_pc1.v, C);
-	w.block = nearness;
-	w.arg = &n;
-	row_sweep_run(&w, threads);
-	row_sweep_clear(&w);
+	o->sub(n.centred.v, u, 1, mean, C);
+	o->sub(n.no_pc1.v, u, o->dot(u, r->pc1, C), r->pc1, C);
+	n.u.len = length(o, u, C);
+	n.centred.len = length(o, n.centred.v, C);
+	n.no_pc1.len = length(o, n.no_pc1.v, C);
+	matrix_sweep(out, compare_block, &n, NULL, threads);
 }
 
 /* ---- all of them ---- */
@@ -165,9 +149,9 @@ column(size_t V)
 }
 
 static int
-get_bias(struct indicators *r, const struct rows *bias)
+get_bias(struct indicators *r, const struct matrix *bias)
 {
-	const struct row_ops *o = row_ops(ROW_OPS_BEST);
+	const struct matrix_ops *o = matrix_ops(MATRIX_BEST);
 	double *v = column(bias->V), sum = 0;
 	size_t i;
 
@@ -187,13 +171,13 @@ get_bias(struct indicators *r, const struct rows *bias)
 }
 
 int
-indicators_get(struct indicators *r, const struct rows *out,
-	       const struct rows *in, const struct rows *bias,
+indicators_get(struct indicators *r, const struct matrix *out,
+	       const struct matrix *in, const struct matrix *bias,
 	       const uint8_t *unused, int threads)
 {
 	size_t V = out->V, C = out->C, i;
 	double *mean = xcalloc(4 * C + 1, sizeof(double)), *u = mean + C;
-	double *len = NULL;
+	double *len;
 	int rc;
 
 	memset(r, 0, sizeof(*r));

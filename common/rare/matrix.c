@@ -1,26 +1,30 @@
 /*
  * matrix.c - see matrix.h
  *
- * The functions are written once, on vectors of eight doubles, and compiled
- * three times: a processor without such registers takes the vector in
- * pieces.  The Makefile forbids fused multiply-adds for this file.
+ * The operations are written once, on vectors of eight doubles, and compiled
+ * three times; the compiler splits the vectors where registers are shorter.
  */
 #include "rare/matrix.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
 
 typedef double v8 __attribute__((vector_size(64), aligned(8), may_alias));
 
-enum { LANES = 8 };
+enum { LANES = 8, BLOCKS = 64, BLOCK_ROWS = 32 };
 
 #define INLINE static inline __attribute__((always_inline))
 #define AT(p) (*(v8 *)(p))
 #define AT_CONST(p) (*(const v8 *)(p))
 
-/* ---- numbers of the file ---- */
+/* ---- conversion ---- */
 
-/* Exact also for subnormals: the exponent is moved by a product. */
+/* Multiplying rebases the exponent and is exact for subnormals too. */
 INLINE float
 half(uint16_t h)
 {
@@ -38,7 +42,7 @@ half(uint16_t h)
 }
 
 INLINE void
-get(const struct rows *m, size_t r, double *restrict x)
+get(const struct matrix *m, size_t r, double *restrict x)
 {
 	const char *p = m->p;
 	size_t C = m->C, at = r * C, i;
@@ -47,16 +51,16 @@ get(const struct rows *m, size_t r, double *restrict x)
 	float f;
 
 	switch (m->type) {
-	case ROW_F64:
+	case MATRIX_F64:
 		memcpy(x, p + 8 * at, 8 * C);
 		break;
-	case ROW_F32:
+	case MATRIX_F32:
 		for (i = 0; i < C; i++) {
 			memcpy(&f, p + 4 * (at + i), sizeof(f));
 			x[i] = f;
 		}
 		break;
-	case ROW_BF16:
+	case MATRIX_BF16:
 		for (i = 0; i < C; i++) {
 			memcpy(&h, p + 2 * (at + i), sizeof(h));
 			bits = (uint32_t)h << 16;
@@ -64,7 +68,7 @@ get(const struct rows *m, size_t r, double *restrict x)
 			x[i] = f;
 		}
 		break;
-	case ROW_F16:
+	case MATRIX_F16:
 		for (i = 0; i < C; i++) {
 			memcpy(&h, p + 2 * (at + i), sizeof(h));
 			x[i] = half(h);
@@ -114,11 +118,11 @@ add(double *restrict y, double k, const double *restrict x, size_t n)
 		y[i] += k * x[i];
 }
 
-/* ---- three times ---- */
+/* ---- one form for each instruction set ---- */
 
-#define FORMS(suffix, attribute) \
+#define FORM(suffix, attribute) \
 attribute static void \
-get_##suffix(const struct rows *m, size_t r, double *x) \
+get_##suffix(const struct matrix *m, size_t r, double *x) \
 { \
 	get(m, r, x); \
 } \
@@ -138,32 +142,78 @@ sub_##suffix(double *restrict out, const double *a, double k, \
 	     const double *b, size_t n) \
 { \
 	sub(out, a, k, b, n); \
-}
-
-FORMS(plain, )
-#ifdef __x86_64__
-FORMS(avx2, __attribute__((target("avx2"))))
-FORMS(avx512, __attribute__((target("avx512f"))))
-#endif
-
-static const struct row_ops forms[] = {
-	{get_plain, dot_plain, add_plain, sub_plain},
-#ifdef __x86_64__
-	{get_avx2, dot_avx2, add_avx2, sub_avx2},
-	{get_avx512, dot_avx512, add_avx512, sub_avx512},
-#endif
+} \
+static const struct matrix_ops ops_##suffix = { \
+	get_##suffix, dot_##suffix, add_##suffix, sub_##suffix \
 };
 
-const struct row_ops *
-row_ops(int level)
+FORM(plain, )
+#ifdef __x86_64__
+FORM(avx2, __attribute__((target("avx2"))))
+FORM(avx512, __attribute__((target("avx512f"))))
+#endif
+
+const struct matrix_ops *
+matrix_ops(int level)
 {
 #ifdef __x86_64__
-	if (level > 1 && !__builtin_cpu_supports("avx512f"))
-		level = 1;
-	if (level > 0 && !__builtin_cpu_supports("avx2"))
-		level = 0;
+	if (level >= MATRIX_AVX512 && __builtin_cpu_supports("avx512f"))
+		return &ops_avx512;
+	if (level >= MATRIX_AVX2 && __builtin_cpu_supports("avx2"))
+		return &ops_avx2;
 #else
-	level = 0;
+	(void)level;
 #endif
-	return &forms[level];
+	return &ops_plain;
+}
+
+/* ---- all rows, in fixed blocks ---- */
+
+struct sweep {
+	const struct matrix *m;
+	void (*fn)(const struct matrix_block *b, void *ctx);
+	void *ctx;
+	double *sums;		/* (blocks, C) */
+	size_t blocks, rows;	/* rows: of a block */
+	atomic_size_t next;
+};
+
+static void
+sweep_thread(void *ctx, int thread)
+{
+	struct sweep *s = ctx;
+	size_t V = s->m->V, C = s->m->C, k;
+	struct matrix_block b = {.m = s->m, .o = matrix_ops(MATRIX_BEST)};
+
+	(void)thread;
+	b.row = xreallocarray(NULL, 2 * C, sizeof(*b.row));
+	while ((k = atomic_fetch_add(&s->next, 1)) < s->blocks) {
+		b.from = k * s->rows;
+		b.to = b.from + s->rows < V ? b.from + s->rows : V;
+		b.sum = s->sums + k * C;
+		s->fn(&b, s->ctx);
+	}
+	free(b.row);
+}
+
+void
+matrix_sweep(const struct matrix *m,
+	     void (*fn)(const struct matrix_block *b, void *ctx), void *ctx,
+	     double *sum, int threads)
+{
+	struct sweep s = {.m = m, .fn = fn, .ctx = ctx};
+	size_t k;
+
+	s.rows = (m->V + BLOCKS - 1) / BLOCKS;
+	if (s.rows < BLOCK_ROWS)
+		s.rows = BLOCK_ROWS;
+	s.blocks = (m->V + s.rows - 1) / s.rows;
+	s.sums = xcalloc(s.blocks * m->C + 1, sizeof(double));
+	parallel_run((size_t)threads < s.blocks ? threads : (int)s.blocks,
+		     sweep_thread, &s);
+	if (sum)
+		memset(sum, 0, m->C * sizeof(double));
+	for (k = 0; sum && k < s.blocks; k++)
+		matrix_ops(MATRIX_BEST)->add(sum, 1, s.sums + k * m->C, m->C);
+	free(s.sums);
 }

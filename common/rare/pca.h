@@ -7,14 +7,15 @@
 #include "rare/matrix.h"
 
 /*
- * Of the mean-centred rows, unit length, into c[C]; mean[C] is the mean row.
- * Numbers must be finite.  Power iteration from a fixed start in the Krylov
- * space (Lanczos), one pass over the matrix a step; the covariance is formed
- * (covariance.h) only where these would be many.  Ends when the sine of the angle to the true one, as the residual
- * over the gap to the second eigenvalue bounds it (Davis and Kahan), is below
- * 1e-8: then 1.  0: not reached, the first two are as good as equal.
+ * Of the mean-centred rows, of unit length, into c[C]; mean[C] is the mean
+ * row.  All numbers must be finite.  Lanczos from a fixed start, one pass over
+ * the matrix per step; after twelve steps that promise little the covariance
+ * is formed instead (covariance.h).  Returns 1 when the sine of the angle to
+ * the true component is below 1e-8, bounded by the residual over the gap to
+ * the second eigenvalue (Davis and Kahan); 0 when it was not reached, because
+ * the first two eigenvalues are nearly equal.
  */
-int principal(const struct rows *m, const double *mean, double *c,
+int pca_first(const struct matrix *m, const double *mean, double *c,
 	      int threads);
 
 #endif

@@ -54,20 +54,20 @@ is_matrix(const struct st_tensor *t, struct err *e)
 
 /* The tensor as rows of C numbers, where it lies. */
 static int
-rows(const struct st_tensor *t, size_t C, struct rows *m, struct err *e)
+rows(const struct st_tensor *t, size_t C, struct matrix *m, struct err *e)
 {
 	static const struct {
 		enum st_dtype from;
-		enum row_type to;
+		enum matrix_type to;
 	} types[] = {
-		{ST_F32, ROW_F32}, {ST_F64, ROW_F64}, {ST_BF16, ROW_BF16},
-		{ST_F16, ROW_F16}
+		{ST_F32, MATRIX_F32}, {ST_F64, MATRIX_F64}, {ST_BF16, MATRIX_BF16},
+		{ST_F16, MATRIX_F16}
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (types[i].from == t->dtype) {
-			*m = (struct rows){t->data, types[i].to,
+			*m = (struct matrix){t->data, types[i].to,
 					   t->shape[0], C};
 			return 0;
 		}
@@ -232,7 +232,7 @@ indicators(struct rare_model *m, const struct rare *r, int threads,
 	   struct err *e)
 {
 	const struct st_tensor *t;
-	struct rows in, out, bias;
+	struct matrix in, out, bias;
 	uint8_t *unused;
 	size_t i;
 	int rc;

@@ -30,7 +30,7 @@ static void
 all_halves(void **state)
 {
 	static uint16_t all[65536];
-	const struct rows m = {all, ROW_F16, 65536 / 64, 64};
+	const struct matrix m = {all, MATRIX_F16, 65536 / 64, 64};
 	double x[64];
 	unsigned i, k;
 	int level;
@@ -38,9 +38,9 @@ all_halves(void **state)
 	(void)state;
 	for (i = 0; i < 65536; i++)
 		all[i] = (uint16_t)i;
-	for (level = 0; level <= ROW_OPS_BEST; level++)
+	for (level = 0; level <= MATRIX_BEST; level++)
 		for (i = 0; i < 65536; i += 64) {
-			row_ops(level)->get(&m, i / 64, x);
+			matrix_ops(level)->get(&m, i / 64, x);
 			for (k = 0; k < 64; k++)
 				if (!same(x[k], half(i + k)))
 					fail_msg("%04x is %g", i + k, x[k]);
@@ -57,33 +57,33 @@ each_type(void **state)
 	float f;
 	uint32_t bits;
 	uint16_t h;
-	struct rows m = {mem + 1, ROW_F64, 2, C};
+	struct matrix m = {mem + 1, MATRIX_F64, 2, C};
 	int level, i;
 
 	(void)state;
-	for (level = 0; level <= ROW_OPS_BEST; level++) {
+	for (level = 0; level <= MATRIX_BEST; level++) {
 		memset(mem, 0xff, sizeof(mem));
-		m.type = ROW_F64;
+		m.type = MATRIX_F64;
 		memcpy(mem + 1 + 8 * C, want, 8 * C);
-		row_ops(level)->get(&m, 1, x);
+		matrix_ops(level)->get(&m, 1, x);
 		for (i = 0; i < C; i++)
 			assert_true(same(x[i], want[i]));
-		m.type = ROW_F32;
+		m.type = MATRIX_F32;
 		for (i = 0; i < C; i++) {
 			f = (float)want[i];
 			memcpy(mem + 1 + 4 * (C + i), &f, 4);
 		}
-		row_ops(level)->get(&m, 1, x);
+		matrix_ops(level)->get(&m, 1, x);
 		for (i = 0; i < C; i++)
 			assert_true(same(x[i], (float)want[i]));
-		m.type = ROW_BF16;
+		m.type = MATRIX_BF16;
 		for (i = 0; i < C; i++) {
 			f = (float)want[i];
 			memcpy(&bits, &f, 4);
 			h = (uint16_t)(bits >> 16);
 			memcpy(mem + 1 + 2 * (C + i), &h, 2);
 		}
-		row_ops(level)->get(&m, 1, x);
+		matrix_ops(level)->get(&m, 1, x);
 		for (i = 0; i < C; i++) {
 			f = (float)want[i];
 			memcpy(&bits, &f, 4);
@@ -111,8 +111,8 @@ same_bits(void **state)
 
 		for (i = 0; i < (int)n; i++)
 			sum += a[i] * b[i];
-		for (level = 0; level <= ROW_OPS_BEST; level++) {
-			const struct row_ops *o = row_ops(level);
+		for (level = 0; level <= MATRIX_BEST; level++) {
+			const struct matrix_ops *o = matrix_ops(level);
 			int k = level > 0;
 
 			memset(y[k], 0, sizeof(y[k]));
