@@ -1,31 +1,30 @@
 /*
  * benchmark.h - benchmarks in the forms in which they are published
  *
- * One file is one benchmark, its examples are numbered in order:
+ * A file is a benchmark; its examples are numbered in order.  It is one of
  *
- * - JSON Lines: an object a line;
+ * - JSON Lines: one object per line;
  * - JSON: an array of objects or strings, or an object with one array of
- *   objects (as BIG-bench Hard has under "examples"), or without: then it is
- *   the one example;
- * - text: a line is an example, blank lines are none.
+ *   objects (BIG-bench Hard has it under "examples"); an object without one
+ *   is the only example;
+ * - text: one example per line, blank lines skipped.
  *
- * A name in .jsonl, .json or .txt, with .zst or .gz behind it or not, tells
- * which; any other name is told by the first bytes.  What is compressed is
- * told by its first bytes always.  Everything is validated whole, and a line
- * that is wrong is an error: an example left out would be called clean.
+ * A name in .jsonl, .json or .txt, perhaps followed by .zst or .gz, determines
+ * the form; for any other name the first bytes do.  Compression is recognized
+ * by the first bytes, never by the name.  Everything is validated, and an
+ * invalid line is an error: an example that was skipped would count as clean.
  *
- * The name of a benchmark is that of its file without .zst or .gz, then
- * without .jsonl, .json or .txt.  The id of an example is its field
- * `id`, a string or a number, else NAME:LINE, in an array its number there,
- * from 1.
+ * The name of a benchmark is that of its file without these endings.  The id
+ * of an example is its member "id" (a string or a number), else NAME:LINE; in
+ * an array NAME:NUMBER, from 1.
  *
- * Its text is that of the fields asked for, joined by a line end: a string,
- * or the strings of an array; "a.b" goes down.  Fields that an example lacks
- * are passed over; a benchmark in which none has any is an error.  Where no
- * fields are asked for: `text` if that is a string, else all string fields in
- * their order.
+ * The text of an example is that of the requested fields, joined by line
+ * ends: a string, or the strings of an array; "a.b" is member b of a.  Missing
+ * fields are skipped; a benchmark in which no example has any is an error.
+ * Without requested fields: "text" if that is a string, else all string
+ * members in order.
  *
- * Memory: the file, while it is read; about 60 bytes an example, and its id.
+ * Memory: the file while it is read; about 60 bytes per example, and its id.
  */
 #ifndef ASSAY_BENCHMARK_H
 #define ASSAY_BENCHMARK_H
@@ -36,70 +35,98 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum bench_form { BENCH_JSONL, BENCH_JSON, BENCH_TEXT };
+enum benchmark_form { BENCHMARK_JSONL, BENCHMARK_JSON, BENCHMARK_TEXT };
 
-struct bench_example {
-	uint64_t id;		/* where its id stands in benches.ids */
-	uint32_t idn;		/* bytes of it; 0: none */
-	uint32_t of;		/* benches.v[of] is its benchmark */
+/* What became of an example; examples = short + clean + dirty. */
+enum benchmark_class {
+	BENCHMARK_CLEAN,	/* none of its n-grams was found */
+	BENCHMARK_DIRTY,	/* one was */
+	BENCHMARK_SHORT,	/* fewer than n words: cannot be tested */
+	BENCHMARK_CLASSES
+};
+
+struct benchmark_example {
+	uint64_t id;		/* offset in benchmarks.ids */
+	uint32_t idn;		/* bytes of it; 0: no id */
+	uint32_t of;		/* benchmarks.v[of] is its benchmark */
 	uint64_t line;		/* or its number in an array */
 	struct span raw;	/* as in the file; p NULL unless kept */
 	double score;
-	uint8_t scored;		/* score is given */
-	uint8_t too_short;	/* fewer words than n */
-	uint8_t dirty;		/* a gram of it was found */
+	uint8_t scored;		/* score is set */
+	uint8_t too_short, dirty;
 };
 
-struct bench {
+struct benchmark {
 	char *name, *path;
-	enum bench_form form;
-	size_t first, n;	/* its examples in benches.ex */
-	unsigned gram;		/* n of its grams */
+	enum benchmark_form form;
+	size_t first, n;	/* its examples in benchmarks.ex */
+	unsigned ngram;		/* n of its n-grams */
 	int found;		/* an example has a text */
 	uint64_t dev, ino;	/* of a regular file */
-	char *data;		/* the file, where raw is kept */
+	char *data;		/* the file, if raw is kept */
 };
 
-struct benches {
-	struct bench *v;
+/* All zero is empty. */
+struct benchmarks {
+	struct benchmark *v;
 	size_t n, cap;
-	struct bench_example *ex;
+	struct benchmark_example *ex;
 	size_t nex, excap;
 	struct buf ids;
 };
 
-struct bench_opts {
-	const char *fields;	/* "question,choices"; NULL: see above */
+struct benchmark_opts {
+	const char *fields;	/* "question,choices", or NULL */
 	int keep;		/* keep raw */
-	/* Called for each example, in order; 0 or -1. */
+	/* Called with the text of each example, in order.  0 or -1. */
 	int (*text)(void *ctx, struct span text, struct err *e);
 	void *ctx;
 };
 
 /*
- * Read a file, or of a folder each file whose name tells that it is a
- * benchmark, in the order of their names, hidden ones left out.  The same
- * file is read once, however often it is met.
+ * Append the benchmark in a file, or all of a folder: the files whose names
+ * have one of the endings above, in name order, except hidden ones.  A file
+ * that was read before is skipped.
  *
- * notes gets a line "PATH: what" for all else in a folder, and for
- * each of its benchmarks in which no example has a text; where none in the
- * folder has, that is an error, as it is for a file asked for by itself.
- * 0 or -1.  b begins as all zero.
+ * notes (may be NULL) gets a line "PATH: what" for everything else in a
+ * folder, and for a benchmark there in which no example has a text.  If no
+ * benchmark of the folder has one it is an error, as for a single file.
+ * 0 or -1.
  */
-int benches_read(struct benches *b, const char *path,
-		 const struct bench_opts *o, struct buf *notes,
-		 struct err *e);
-void benches_clear(struct benches *b);
+int benchmark_read(struct benchmarks *b, const char *path,
+		   const struct benchmark_opts *o, struct buf *notes,
+		   struct err *e);
+void benchmark_clear(struct benchmarks *b);
 
-/* The id of an example, or NAME:LINE built in tmp. */
-struct span bench_id(const struct benches *b, const struct bench_example *x,
-		     struct buf *tmp);
+/* The id of an example; NAME:LINE is built in tmp. */
+struct span benchmark_id(const struct benchmarks *b,
+			 const struct benchmark_example *x, struct buf *tmp);
+
+enum benchmark_class benchmark_class(const struct benchmark_example *x);
 
 /*
- * The paper's n for a benchmark (Brown et al. 2020, appendix C): the length
- * in words of its example at 5 % from the shortest (nearest rank), at least
- * 8 and at most 13.  lengths gets sorted.
+ * The n of Brown et al. 2020, appendix C, for a benchmark: the 5th percentile
+ * of the lengths of its examples in words (nearest rank), at least 8 and at
+ * most 13.  Sorts lengths.
  */
-unsigned bench_auto_n(size_t *lengths, size_t n);
+unsigned benchmark_auto_n(size_t *lengths, size_t n);
+
+/*
+ * Read scores: JSON Lines {"benchmark","example","score"}.  "example" (or
+ * "id") is an id; the score is a number, true or false; "benchmark" may be
+ * missing if there is only one.  A line that names no example, or one that
+ * has a score, is an error.  Examples with equal ids share their score.
+ */
+int benchmark_read_scores(struct benchmarks *b, const char *path,
+			  struct err *e);
+
+/*
+ * Write DIR/NAME.clean.jsonl, .dirty.jsonl and .short.jsonl for each
+ * benchmark (.txt for text), all or none; DIR is created.  Lines are as in
+ * the file; an element of an array becomes a line.  Examples must have been
+ * kept.  Two benchmarks of one name are an error, here and for scores.
+ */
+int benchmark_write_subsets(const struct benchmarks *b, const char *dir,
+			    struct err *e);
 
 #endif

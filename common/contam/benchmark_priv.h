@@ -1,6 +1,4 @@
-/*
- * benchmark_priv.h - private to benchmark.c, benchmark_read.c and benchmark_dir.c
- */
+/* benchmark_priv.h - private to benchmark*.c */
 #ifndef ASSAY_BENCHMARK_PRIV_H
 #define ASSAY_BENCHMARK_PRIV_H
 
@@ -9,50 +7,58 @@
 #include "base/json.h"
 #include "contam/benchmark.h"
 
-/* A benchmark while its file is read. */
-struct bench_reading {
-	struct benches *b;
-	const struct bench_opts *o;
+/* --- benchmark.c --- */
+
+/* Two benchmarks of one name are an error. */
+int benchmark_check_names(const struct benchmarks *b, struct err *e);
+
+/* --- benchmark_folder.c: as benchmark_read(), for a folder --- */
+
+int benchmark_read_folder(struct benchmarks *b, const char *path,
+			  const struct benchmark_opts *o, struct buf *notes,
+			  struct err *e);
+
+/* --- benchmark_file.c --- */
+
+/*
+ * Read a file unless it has been read.  A file without any text is a line in
+ * notes, or if that is NULL an error.  s is NULL for standard input.
+ */
+int benchmark_read_file(struct benchmarks *b, const char *path,
+			const struct stat *s, const struct benchmark_opts *o,
+			struct buf *notes, struct err *e);
+
+/*
+ * The name of a file without folder and endings, to be freed; *form gets what
+ * the endings say (enum benchmark_form), or -1.
+ */
+char *benchmark_name(const char *path, int *form);
+
+/* Why a file of a folder, by its name, is not read, and what to do. */
+const char *benchmark_skipped(const char *name);
+
+/* --- benchmark_parse.c: the examples in the bytes of a file --- */
+
+struct benchmark_parser {
+	struct benchmarks *b;
+	const struct benchmark_opts *o;
 	const char *path;
 	uint32_t of;		/* its number in b->v */
 	struct json_reader *json;
 	const char **key;	/* "id", then the fields or "text" */
 	size_t nkeys;
-	int found;		/* an example had one of the fields */
-	struct buf text;
+	int found;		/* an example has a text */
+	size_t strings;		/* joined into text so far */
+	struct buf text;	/* of the current example */
 	struct err *e;
 };
 
-/* Read p[0..n) (INPUT_PADDING readable behind it) as what b->v[of].form says. */
-int bench_read_jsonl(struct bench_reading *r, const char *p, size_t n);
-int bench_read_json(struct bench_reading *r, const char *p, size_t n);
-int bench_read_text(struct bench_reading *r, const char *p, size_t n);
+/* INPUT_PADDING readable bytes must follow p[0..n); form as above. */
+int benchmark_parse(struct benchmark_parser *r, int form, const char *p,
+		    size_t n);
 
-/* What may hold a benchmark but is not read, and what to do about it. */
-enum bench_other {
-	BENCH_TAR, BENCH_ZIP, BENCH_BZIP2, BENCH_XZ, BENCH_PARQUET,
-	BENCH_ARROW, BENCH_CSV, BENCH_UTF16
-};
-extern const char *const bench_others[];
-
-/*
- * The file's name without its folder and endings, to be freed; *form gets
- * what the endings say (enum bench_form), or -1.
- */
-char *bench_name(const char *path, int *form);
-
-/*
- * Read a file, unless it has been read.  With notes a file without any text
- * is a line there, else an error.
- */
-int bench_read_file(struct benches *b, const char *path,
-		    const struct stat *s, const struct bench_opts *o,
-		    struct buf *notes, struct err *e);
-int bench_read_folder(struct benches *b, const char *path,
-		      const struct bench_opts *o, struct buf *notes,
-		      struct err *e);
-
-/* Is the first line of p[0..n) by itself an object, and not the last one? */
-int bench_is_jsonl(const char *p, size_t n);
+/* A string or a number as text; p NULL: the value is something else. */
+struct span benchmark_scalar(const struct json_pick *v);
+int benchmark_is_blank(struct span line);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * contam.c - the job of contam13
  *
- * Whatever is written is written at the end: documents, report and stats by
- * filter_commit(), table and subsets before it, so that a run that fails
- * leaves what was there.
+ * All files are completed at the end: subsets and table, then documents,
+ * report and stats, so that a failed run leaves old files as they were.
  */
 #include "contam/contam.h"
 
@@ -13,39 +12,20 @@
 #include <unistd.h>
 
 #include "base/output.h"
-#include "tokenizer/bpe.h"
-#include "contam/match.h"
-#include "contam/report.h"
-#include "contam/benchmark_report.h"
-#include "record/shard.h"
+#include "base/path.h"
+#include "contam/contam_priv.h"
 #include "record/vocab.h"
 
 enum { NOTES_SHOWN = 5 };
 
-struct contam {
-	const struct contam_opts *o;
-	struct ngram_bench nb;
-	struct ngram_run run;
-	struct vocab *vocab;
-	struct bpe *bpe;
-};
-
-static struct ngram_report
-report_of(const struct contam *c)
-{
-	return (struct ngram_report){&c->nb, &c->run, c->o->scores != NULL,
-				     c->o->json};
-}
-
-/* What stands beside the documents: subsets, the table. */
 static int
-write_rest(const struct contam *c, struct err *e)
+write_subsets_and_table(const struct contam *c, struct err *e)
 {
-	struct ngram_report r = report_of(c);
+	const struct contam_opts *o = c->o;
 
-	if (c->o->subsets && bench_subsets(&c->nb.b, c->o->subsets, e))
+	if (o->subsets && benchmark_write_subsets(&c->x.b, o->subsets, e))
 		return -1;
-	return c->o->table ? ngram_report_table(&r, c->o->table, 0, e) : 0;
+	return o->table ? contam_report_table(c, o->table, 0, e) : 0;
 }
 
 /* --- documents --- */
@@ -54,18 +34,16 @@ static int
 run_docs(struct contam *c, const char *const *files, size_t n, struct err *e)
 {
 	struct filter *f = filter_open(&c->o->filter, e);
-	struct ngram_report r = report_of(c);
 	struct buf extra = {0};
 	int status;
 
 	if (!f)
 		return -1;
-	if (ngram_run_docs(&c->run, files, n, &c->o->filter.doc, f, e) ||
-	    write_rest(c, e)) {
+	if (contam_docs(c, files, n, f, e) || write_subsets_and_table(c, e)) {
 		filter_abort(f);
 		return -1;
 	}
-	ngram_report_stats(&r, &extra);
+	contam_report_stats(c, &extra);
 	status = filter_commit(f, buf_span(&extra), e);
 	buf_clear(&extra);
 	return status;
@@ -76,7 +54,7 @@ run_docs(struct contam *c, const char *const *files, size_t n, struct err *e)
 int
 contam_is_shard(const char *path)
 {
-	static const char *const names[] = {".bin", ".npy", ".ds"};
+	static const char *const endings[] = {".bin", ".npy", ".ds"};
 	size_t i, n = strlen(path), k;
 	struct stat s;
 	char magic[8];
@@ -86,9 +64,9 @@ contam_is_shard(const char *path)
 		return 0;
 	if (S_ISDIR(s.st_mode))
 		return 1;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		k = strlen(names[i]);
-		if (n > k && !strcmp(path + n - k, names[i]))
+	for (i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		k = strlen(endings[i]);
+		if (n > k && !strcmp(path + n - k, endings[i]))
 			return 1;
 	}
 	if (!S_ISREG(s.st_mode) || !(f = fopen(path, "rb")))
@@ -98,22 +76,42 @@ contam_is_shard(const char *path)
 	return n == sizeof(magic) && !memcmp(magic, "assaytok", 8);
 }
 
-/* Ids of another tokenizer mean other words: nothing would be found. */
-static int
-check_tokenizer(const struct contam *c, const struct shards *s, struct err *e)
+static struct shards *
+open_shards(const struct contam *c, const char *const *files, size_t n,
+	    struct err *e)
 {
-	uint64_t theirs = shards_info(s)->fingerprint;
+	const struct contam_opts *o = c->o;
+	struct shard_hint hint;
+	struct shards *s;
+	uint64_t theirs;
 
+	shard_hint_init(&hint);
+	hint.format = (enum shard_format)o->shard_format;
+	hint.vocab = c->vocab->n;
+	hint.limit = 1;
+	hint.bos = c->vocab->bos;
+	hint.eos = o->eot >= 0 ? o->eot : c->vocab->eos;
+	if (o->eot >= (int64_t)c->vocab->n) {
+		err_set(e, "--eot %lld: the tokenizer has ids 0 to %zu",
+			(long long)o->eot, (size_t)c->vocab->n - 1);
+		return NULL;
+	}
+	s = shards_open_hint(files, n, &hint, e);
+	if (!s)
+		return NULL;
+	/* Other ids are other words: nothing would be found. */
+	theirs = shards_info(s)->fingerprint;
 	if (!theirs || theirs == c->vocab->fingerprint)
-		return 0;
-	return err_set(e, "%s: not the tokenizer that the shards were made "
-		       "with (fingerprint %016llx, theirs is %016llx)",
-		       c->o->tokenizer,
-		       (unsigned long long)c->vocab->fingerprint,
-		       (unsigned long long)theirs);
+		return s;
+	err_set(e, "%s: the shards were made with another tokenizer "
+		"(fingerprint %016llx, theirs is %016llx)", o->tokenizer,
+		(unsigned long long)c->vocab->fingerprint,
+		(unsigned long long)theirs);
+	shards_close(s);
+	return NULL;
 }
 
-/* Is the table that shards give read by a person, as a summary is? */
+/* Does the table of shards go to a person at a terminal? */
 static int
 table_is_seen(const struct contam *c)
 {
@@ -121,15 +119,35 @@ table_is_seen(const struct contam *c)
 	       !c->o->json && isatty(1);
 }
 
-/* out: report and stats, NULL where not wanted. */
 static int
-end_shards(struct contam *c, struct output **out, struct err *e)
+write_shard_stats(const struct contam *c, const struct shard_info *info,
+		  struct output *out, struct err *e)
 {
-	struct ngram_report r = report_of(c);
+	struct buf b = {0};
+	int rc;
+
+	buf_printf(&b, "{\"docs_in\":%llu,\"tokens_in\":%llu,",
+		   (unsigned long long)info->docs,
+		   (unsigned long long)info->tokens);
+	contam_report_stats(c, &b);
+	buf_puts(&b, "}\n");
+	rc = output_put(out, &b, e);
+	buf_clear(&b);
+	return rc;
+}
+
+/* out: report and stats, NULL if not wanted. */
+static int
+search_shards(struct contam *c, struct shards *s, struct output **out,
+	      struct err *e)
+{
+	const struct contam_opts *o = c->o;
 	struct output *all[2];
 	size_t n = 0, i;
 
-	if ((out[1] && ngram_report_shards(&r, out[1], e)) || write_rest(c, e))
+	if (contam_shards(c, s, out[0], e) ||
+	    (out[1] && write_shard_stats(c, shards_info(s), out[1], e)) ||
+	    write_subsets_and_table(c, e))
 		return -1;
 	for (i = 0; i < 2; i++)
 		if (out[i])
@@ -137,10 +155,8 @@ end_shards(struct contam *c, struct output **out, struct err *e)
 	out[0] = out[1] = NULL;
 	if (output_commit_all(all, n, e))
 		return -1;
-	if (c->o->table)
-		return 0;
-	return ngram_report_table(&r, c->o->filter.output, table_is_seen(c),
-				  e);
+	return o->table ? 0 : contam_report_table(c, o->filter.output,
+						  table_is_seen(c), e);
 }
 
 static int
@@ -149,52 +165,38 @@ run_shards(struct contam *c, const char *const *files, size_t n,
 {
 	const struct doc_opts *d = &c->o->filter.doc;
 	struct output *out[2] = {NULL, NULL};
-	struct shard_hint hint;
-	struct shards *s;
+	struct shards *s = open_shards(c, files, n, e);
 	int rc = -1;
 
-	shard_hint_init(&hint);
-	hint.format = (enum shard_format)c->o->shard_format;
-	hint.vocab = c->vocab->n;
-	hint.limit = 1;
-	hint.bos = c->vocab->bos;
-	hint.eos = c->o->eot >= 0 ? c->o->eot : c->vocab->eos;
-	if (c->o->eot >= (int64_t)c->vocab->n)
-		return err_set(e, "--eot: id %lld, but the tokenizer has ids "
-			       "0 to %zu", (long long)c->o->eot,
-			       (size_t)c->vocab->n - 1);
-	s = shards_open_hint(files, n, &hint, e);
 	if (!s)
 		return -1;
-	if (!check_tokenizer(c, s, e) &&
-	    (!d->report || (out[0] = output_open(d->report, e))) &&
-	    (!d->stats || (out[1] = output_open(d->stats, e))) &&
-	    !ngram_run_shards(&c->run, s, out[0], e))
-		rc = end_shards(c, out, e);
+	if ((!d->report || (out[0] = output_open(d->report, e))) &&
+	    (!d->stats || (out[1] = output_open(d->stats, e))))
+		rc = search_shards(c, s, out, e);
 	output_abort(out[0]);
 	output_abort(out[1]);
 	shards_close(s);
 	if (rc)
 		return -1;
-	return c->o->filter.check && c->run.docs_hit ? EXIT_ANSWER : EXIT_OK;
+	return c->o->filter.check && c->docs_hit ? EXIT_ANSWER : EXIT_OK;
 }
 
 /* --- both --- */
 
 /* The first lines as warnings, and how many more there are. */
 static void
-show_notes(const struct buf *notes)
+show_notes(const struct contam_opts *o, const struct buf *notes)
 {
-	const char *p = notes->p, *end = p + notes->n, *lf;
+	struct span rest = buf_span(notes), line;
 	size_t n = 0;
 
-	for (; p < end; p = lf + 1, n++) {
-		lf = memchr(p, '\n', (size_t)(end - p));
-		if (n < NOTES_SHOWN || args_common.verbose)
-			warn("%.*s", (int)(lf - p), p);
-	}
-	if (n > NOTES_SHOWN && !args_common.verbose)
-		warn("%zu more such files (all with --verbose)",
+	if (o->quiet)
+		return;
+	for (; span_line(&rest, &line); n++)
+		if (n < NOTES_SHOWN || o->verbose)
+			warn("%.*s", (int)line.n, line.p);
+	if (n > NOTES_SHOWN && !o->verbose)
+		warn("%zu more files like these (--verbose lists all)",
 		     n - NOTES_SHOWN);
 }
 
@@ -202,7 +204,7 @@ static int
 load(struct contam *c, struct err *e)
 {
 	const struct contam_opts *o = c->o;
-	struct ngram_bench_opts bo = {
+	struct benchmark_index_opts opts = {
 		.path = o->against.v, .npath = o->against.n,
 		.fields = o->fields, .n = o->n, .keep = o->subsets != NULL,
 	};
@@ -214,24 +216,17 @@ load(struct contam *c, struct err *e)
 		c->bpe = c->vocab ? bpe_new(c->vocab, e) : NULL;
 		if (!c->bpe)
 			return -1;
-		bo.vocab = c->vocab;
-		bo.bpe = c->bpe;
+		opts.vocab = c->vocab;
+		opts.bpe = c->bpe;
 	}
-	rc = ngram_bench_load(&c->nb, &bo, (uint64_t)o->max_df, &notes, e);
-	if (!rc && notes.n && !args_common.quiet)
-		show_notes(&notes);
+	rc = benchmark_index_init(&c->x, &opts, &notes, e);
+	if (!rc)
+		show_notes(o, &notes);
 	buf_clear(&notes);
-	return rc || !o->scores ? rc : bench_scores(&c->nb.b, o->scores, e);
-}
-
-static void
-summary(const struct contam *c)
-{
-	struct ngram_report r = report_of(c);
-
-	if (!args_common.quiet && (args_common.verbose || isatty(2)))
-		ngram_report_summary(&r, !(table_is_seen(c) && isatty(2)),
-				     args_common.verbose);
+	if (rc)
+		return -1;
+	tally_init(&c->tally, &c->x, (uint64_t)o->max_df);
+	return o->scores ? benchmark_read_scores(&c->x.b, o->scores, e) : 0;
 }
 
 int
@@ -241,16 +236,15 @@ contam_run(const struct contam_opts *o, const char *const *files, size_t n,
 	struct contam c = {.o = o};
 	int status = load(&c, e);
 
-	c.run = (struct ngram_run){
-		.nb = &c.nb, .action = o->action, .window = (size_t)o->window,
-		.threads = args_common.threads,
-	};
 	if (!status)
 		status = (o->shards ? run_shards : run_docs)(&c, files, n, e);
-	if (status >= 0)
-		summary(&c);
-	ngram_bench_clear(&c.nb);
+	if (status >= 0 && !o->quiet && (o->verbose || isatty(2)))
+		contam_report_summary(&c, !(table_is_seen(&c) && isatty(2)));
+	tally_clear(&c.tally);
+	benchmark_index_clear(&c.x);
 	bpe_free(c.bpe);
 	vocab_free(c.vocab);
+	buf_clear(&c.line);
+	buf_clear(&c.tmp);
 	return status;
 }

@@ -1,27 +1,28 @@
 /*
- * ngram.c - which n-grams of the benchmarks stand in a text
+ * ngram.c - an exact index of n-grams
  *
- * The hash of a run is a polynomial in B over its words' hashes, mod 2^64:
- * one step to the right takes two multiplications, whatever n is.  Mixed
- * with n it gives 64 bits: the upper half picks a block of the filter and a
- * slot of the table, the lower half two bits of the block and a tag.
+ * The hash of an n-gram is a polynomial in B over the hashes of its units, mod
+ * 2^64, so that a step to the right takes two multiplications, whatever n is.
+ * Mixed with n it gives 64 bits: the upper half selects a block of the filter
+ * and a slot of the table, the lower half two bits of the block and a tag.
  *
- * The filter is a Bloom filter in which both bits of a gram lie in one
- * 64-bit block, about 11 bits a gram; a gram that is none passes it once in
- * 25 times.  It is small: that of a benchmark of 50,000 grams is 70 kB and
- * stays in the nearest cache, that of 3 million is 4 MB.  Only what passes
- * looks into the table (open, linear, at most two thirds full), and only what
- * has the same tag there is compared word by word.
+ * The filter is a Bloom filter with about 11 bits per n-gram.  Both bits of an
+ * n-gram are in one 64-bit block; one in 25 other n-grams passes.  The filter
+ * is small: 70 kB for 50,000 n-grams, which fits in the L2 cache, and 4 MB
+ * for 3 million.  Only n-grams that pass are looked up in the table (open
+ * addressing, linear probing, at most two thirds full), and only those with
+ * the same tag are compared unit by unit.
  *
- * A slot holds the first place of its gram; further places are chained in
- * ascending order through next[], which is why the table is filled from the
- * last place to the first.
+ * A slot holds the first position of its n-gram.  Later positions are linked
+ * in ascending order through next[]; therefore the table is filled from the
+ * last position to the first.
  */
 #include "contam/ngram.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 
 #define B UINT64_C(0x9e3779b97f4a7c15)
 #define MIX UINT64_C(0xd6e8feb86659fd93)
@@ -29,16 +30,16 @@
 enum { TAG_N = 127, AHEAD = 24, STEP = 64, PER_BLOCK = 6 };
 
 struct slot {
-	uint32_t at;		/* place + 1; 0: empty */
+	uint32_t at;		/* position + 1; 0: empty */
 	uint32_t tag;		/* 25 bits of the hash, 7 of n */
 };
 
-struct ngram {
+struct ngram_index {
 	uint32_t *unit;		/* of all examples */
-	size_t nunit, cap;
+	size_t nunit, unitcap;
 	uint32_t *start;	/* [nex + 1] */
 	uint8_t *size;		/* [nex] n of each example */
-	size_t nex, excap;
+	size_t nex, startcap, sizecap;
 	uint32_t *next;		/* [nunit] */
 	struct slot *slot;
 	uint64_t *block;
@@ -84,14 +85,14 @@ power(unsigned n)
 	return p;
 }
 
-struct ngram *
+struct ngram_index *
 ngram_new(void)
 {
-	return xcalloc(1, sizeof(struct ngram));
+	return xcalloc(1, sizeof(struct ngram_index));
 }
 
 static void
-tables_free(struct ngram *g)
+tables_free(struct ngram_index *g)
 {
 	if (!g->slot)
 		return;
@@ -100,7 +101,7 @@ tables_free(struct ngram *g)
 }
 
 void
-ngram_free(struct ngram *g)
+ngram_free(struct ngram_index *g)
 {
 	if (!g)
 		return;
@@ -113,21 +114,14 @@ ngram_free(struct ngram *g)
 }
 
 int
-ngram_add(struct ngram *g, const uint32_t *unit, size_t n, struct err *e)
+ngram_add(struct ngram_index *g, const uint32_t *unit, size_t n, struct err *e)
 {
 	if (n >= NGRAM_NONE - g->nunit)
 		return err_set(e, "the benchmarks have more than 4,294,967,294 "
 			       "words");
-	if (g->nunit + n > g->cap) {
-		g->cap = g->nunit + n + g->cap / 2 + 1024;
-		g->unit = xreallocarray(g->unit, g->cap, sizeof(*g->unit));
-	}
-	if (g->nex + 1 >= g->excap) {
-		g->excap = g->excap ? 2 * g->excap : 256;
-		g->start = xreallocarray(g->start, g->excap,
-					 sizeof(*g->start));
-		g->size = xreallocarray(g->size, g->excap, 1);
-	}
+	GROW(g->unit, g->unitcap, g->nunit + n);
+	GROW(g->start, g->startcap, g->nex + 2);
+	GROW(g->size, g->sizecap, g->nex + 1);
 	if (n)
 		memcpy(g->unit + g->nunit, unit, n * sizeof(*unit));
 	g->start[g->nex] = (uint32_t)g->nunit;
@@ -138,28 +132,22 @@ ngram_add(struct ngram *g, const uint32_t *unit, size_t n, struct err *e)
 }
 
 void
-ngram_set_n(struct ngram *g, size_t i, unsigned n)
+ngram_set_n(struct ngram_index *g, size_t i, unsigned n)
 {
 	g->size[i] = (uint8_t)n;
 }
 
 size_t
-ngram_examples(const struct ngram *g)
-{
-	return g->nex;
-}
-
-size_t
-ngram_length(const struct ngram *g, size_t i)
+ngram_length(const struct ngram_index *g, size_t i)
 {
 	return g->start[i + 1] - g->start[i];
 }
 
 /* --- building --- */
 
-/* Hashes of the grams that begin at each place of an example; h is zeroed. */
+/* The hash of the n-gram at each position of an example; h is zeroed. */
 static size_t
-hash_example(const struct ngram *g, size_t ex, const uint64_t *hash,
+hash_example(const struct ngram_index *g, size_t ex, const uint64_t *hash,
 	     uint64_t *h)
 {
 	const uint32_t *u = g->unit + g->start[ex];
@@ -183,7 +171,7 @@ hash_example(const struct ngram *g, size_t ex, const uint64_t *hash,
 }
 
 static void
-insert(struct ngram *g, uint32_t at, uint64_t f, unsigned n)
+insert(struct ngram_index *g, uint32_t at, uint64_t f, unsigned n)
 {
 	uint64_t i = scale(f, g->slots);
 	uint32_t tag = tag_of(f, n);
@@ -204,7 +192,7 @@ insert(struct ngram *g, uint32_t at, uint64_t f, unsigned n)
 }
 
 static void
-list_sizes(struct ngram *g)
+list_sizes(struct ngram_index *g)
 {
 	uint8_t seen[NGRAM_MAX + 1] = {0};
 	size_t i, n = 0;
@@ -219,7 +207,7 @@ list_sizes(struct ngram *g)
 }
 
 void
-ngram_build(struct ngram *g, const uint64_t *hash)
+ngram_build(struct ngram_index *g, const uint64_t *hash)
 {
 	size_t bytes = (g->nunit + AHEAD) * sizeof(uint64_t), total = 0, ex, i;
 	uint64_t *all = mem_pages(bytes), *h = all + AHEAD;
@@ -235,7 +223,7 @@ ngram_build(struct ngram *g, const uint64_t *hash)
 	g->grams = 0;
 	for (ex = g->nex; ex-- > 0;) {
 		for (i = g->start[ex + 1]; i-- > g->start[ex];) {
-			/* AHEAD zeros stand before the first one */
+			/* h is preceded by AHEAD zeros */
 			const uint64_t *soon = h + i - AHEAD;
 
 			__builtin_prefetch(&g->slot[scale(*soon, g->slots)]);
@@ -247,13 +235,13 @@ ngram_build(struct ngram *g, const uint64_t *hash)
 }
 
 size_t
-ngram_count(const struct ngram *g)
+ngram_count(const struct ngram_index *g)
 {
 	return g->grams;
 }
 
 size_t
-ngram_bytes(const struct ngram *g)
+ngram_bytes(const struct ngram_index *g)
 {
 	return g->slots * sizeof(*g->slot) + g->blocks * sizeof(*g->block) +
 	       g->nunit * (sizeof(*g->unit) + sizeof(*g->next)) +
@@ -261,53 +249,37 @@ ngram_bytes(const struct ngram *g)
 }
 
 uint32_t
-ngram_next(const struct ngram *g, uint32_t at)
+ngram_next(const struct ngram_index *g, uint32_t at)
 {
 	return g->next[at];
 }
 
 size_t
-ngram_example(const struct ngram *g, uint32_t at)
+ngram_example(const struct ngram_index *g, uint32_t at)
 {
-	size_t lo = 0, hi = g->nex, mid;
+	size_t i;
 
 	/* the last example that starts at or before it and is not empty */
-	while (hi - lo > 1) {
-		mid = lo + (hi - lo) / 2;
-		if (g->start[mid] <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	FIND_FIRST(i, 1, g->nex, g->start[i] > at);
+	return i - 1;
 }
 
 const uint32_t *
-ngram_units(const struct ngram *g, uint32_t at, unsigned *n)
+ngram_units(const struct ngram_index *g, uint32_t at, unsigned *n)
 {
 	*n = g->size[ngram_example(g, at)];
 	return g->unit + at;
 }
 
-/* --- a text --- */
+/* --- searching a text --- */
 
 struct scan {
-	const struct ngram *g;
+	const struct ngram_index *g;
 	const struct word *w;
 	int (*same)(void *ctx, size_t i, uint32_t unit);
 	void *ctx;
 	struct ngram_hits *out;
 };
-
-static void
-put_hit(struct ngram_hits *o, struct ngram_hit h)
-{
-	if (o->n == o->cap) {
-		o->cap = o->cap ? 2 * o->cap : 64;
-		o->v = xreallocarray(o->v, o->cap, sizeof(*o->v));
-	}
-	o->v[o->n++] = h;
-}
 
 static int
 same_run(const struct scan *s, size_t i, uint32_t at, unsigned n)
@@ -325,29 +297,31 @@ same_run(const struct scan *s, size_t i, uint32_t at, unsigned n)
 static void __attribute__((noinline))
 look_up(const struct scan *s, size_t i, uint64_t f, unsigned n)
 {
-	const struct ngram *g = s->g;
+	const struct ngram_index *g = s->g;
+	struct ngram_hits *o = s->out;
 	uint64_t k = scale(f, g->slots);
 	uint32_t tag = tag_of(f, n), at;
 
 	for (; (at = g->slot[k].at); k = k + 1 == g->slots ? 0 : k + 1) {
 		if (g->slot[k].tag != tag || !same_run(s, i, at - 1, n))
 			continue;
-		put_hit(s->out, (struct ngram_hit){at - 1, s->w[i].start,
-						   s->w[i + n - 1].end});
+		GROW(o->v, o->cap, o->n + 1);
+		o->v[o->n++] = (struct ngram_hit){at - 1, s->w[i].start,
+						  s->w[i + n - 1].end};
 		return;
 	}
 }
 
 /*
- * Runs are taken STEP at a time, so that each look into memory is asked for
- * well before it is used: hashes and their blocks, then the slots of those
- * that pass, then the slots themselves.
+ * Runs are taken STEP at a time, so that memory is prefetched well before it
+ * is used: filter blocks while the hashes are computed, then the slots of the
+ * runs that pass the filter.
  */
 static void
 scan_step(const struct scan *s, size_t first, const uint64_t *f, size_t m,
 	  unsigned n)
 {
-	const struct ngram *g = s->g;
+	const struct ngram_index *g = s->g;
 	uint8_t pass[STEP];
 	uint64_t bits;
 	size_t k, passed = 0;
@@ -390,7 +364,7 @@ scan_size(const struct scan *s, size_t len, unsigned n)
 }
 
 void
-ngram_scan(const struct ngram *g, const struct word *w, size_t n,
+ngram_scan(const struct ngram_index *g, const struct word *w, size_t n,
 	   int (*same)(void *ctx, size_t i, uint32_t unit), void *ctx,
 	   struct ngram_hits *out)
 {

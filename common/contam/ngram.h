@@ -1,18 +1,18 @@
 /*
- * ngram.h - which n-grams of the benchmarks stand in a text
+ * ngram.h - an exact index of n-grams
  *
- * An index of every run of n words (or of n tokens) of many examples, built
- * once, then asked by any thread.  A word has a 64-bit hash, a run's hash is
- * rolled over those, and what the hash finds is compared word by word: there
- * is no false match, and no missed one.
+ * Holds every n-gram of many examples; built once, then searched by any number
+ * of threads.  The hash of an n-gram is rolled over the 64-bit hashes of its
+ * units, and a hash match is verified unit by unit: no false match, no missed
+ * one.
  *
- * Examples are appended as unit numbers: the number of a word in a struct
- * ngram_words, or a token id.  Different examples may have different n.
- * A gram is named by its first place in the concatenation of all examples;
- * ngram_next() walks the places where the same gram stands again.
+ * Examples are appended as unit numbers: word numbers (word_table.h) or token
+ * ids.  Each example has its own n.  An n-gram is named by its position in the
+ * concatenation of all examples, the first one where it occurs; ngram_next()
+ * walks its other positions.
  *
- * Memory: 4 bytes a unit of the examples and at most 25 a gram; the words
- * themselves, each once, come on top.  At most 2^32 - 2 units.
+ * Memory: 4 bytes per unit of the examples and at most 25 per n-gram.  At most
+ * 2^32 - 2 units.
  */
 #ifndef ASSAY_NGRAM_H
 #define ASSAY_NGRAM_H
@@ -20,70 +20,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "text/words.h"
 
 enum { NGRAM_MAX = 100, NGRAM_NONE = UINT32_MAX };
 
-/* --- the distinct words of the benchmarks, numbered --- */
+struct ngram_index;
 
-/* All zero is valid and empty. */
-struct ngram_words {
-	uint64_t *hash;		/* [n] */
-	uint64_t *start;	/* [n + 1] of the bytes in `bytes` */
-	size_t n, cap;
-	struct buf bytes;	/* normalized, behind one another */
-	uint32_t *slot;		/* number + 1, by hash */
-	size_t mask;
-	struct buf tmp;
-};
+struct ngram_index *ngram_new(void);
+void ngram_free(struct ngram_index *g);	/* NULL is fine */
 
-/* The number of a word of text, added where it is new. */
-uint32_t ngram_words_add(struct ngram_words *v, struct span text,
-			 const struct word *w);
-struct span ngram_words_at(const struct ngram_words *v, uint32_t unit);
-void ngram_words_clear(struct ngram_words *v);
+/* Append an example.  0, or -1: too many units. */
+int ngram_add(struct ngram_index *g, const uint32_t *unit, size_t n,
+	      struct err *e);
+size_t ngram_length(const struct ngram_index *g, size_t i);	/* in units */
 
-/* Is w, a word of text, word number unit?  tmp is the thread's. */
-int ngram_words_same(const struct ngram_words *v, uint32_t unit,
-		     struct span text, const struct word *w, struct buf *tmp);
+/* n of example i, 1 to NGRAM_MAX; must be set before ngram_build(). */
+void ngram_set_n(struct ngram_index *g, size_t i, unsigned n);
 
-/* --- the index --- */
+/* Once, after all examples.  hash[u] is the hash of unit u; not kept. */
+void ngram_build(struct ngram_index *g, const uint64_t *hash);
 
-struct ngram;
+/* Distinct n-grams, and bytes of the index, after ngram_build(). */
+size_t ngram_count(const struct ngram_index *g);
+size_t ngram_bytes(const struct ngram_index *g);
 
-/*
- * hash[u] is the hash of unit u; it is borrowed, and read by ngram_build()
- * only, so that it may move while examples are added.
- */
-struct ngram *ngram_new(void);
-void ngram_free(struct ngram *g);	/* NULL is fine */
+/* The next position of an n-gram, ascending; NGRAM_NONE after the last. */
+uint32_t ngram_next(const struct ngram_index *g, uint32_t at);
+/* The example that a position belongs to. */
+size_t ngram_example(const struct ngram_index *g, uint32_t at);
+/* The units of an n-gram; *n gets how many. */
+const uint32_t *ngram_units(const struct ngram_index *g, uint32_t at,
+			    unsigned *n);
 
-/* The next example; ngram_build() takes its runs of n = ngram_set_n(). */
-int ngram_add(struct ngram *g, const uint32_t *unit, size_t n, struct err *e);
+/* --- searching a text --- */
 
-/* n of example i: 1 to NGRAM_MAX.  To be set for each one. */
-void ngram_set_n(struct ngram *g, size_t i, unsigned n);
-size_t ngram_examples(const struct ngram *g);
-size_t ngram_length(const struct ngram *g, size_t i);	/* in units */
-
-void ngram_build(struct ngram *g, const uint64_t *hash);
-
-/* Distinct grams, and bytes of the index, after ngram_build(). */
-size_t ngram_count(const struct ngram *g);
-size_t ngram_bytes(const struct ngram *g);
-
-/* The places of a gram in ascending order; NGRAM_NONE: no further one. */
-uint32_t ngram_next(const struct ngram *g, uint32_t at);
-/* The example that a place belongs to. */
-size_t ngram_example(const struct ngram *g, uint32_t at);
-/* The units of a gram; *n gets how many. */
-const uint32_t *ngram_units(const struct ngram *g, uint32_t at, unsigned *n);
-
-/* --- a text --- */
-
-/* A gram that stands in a text, from byte start to byte end. */
+/* An n-gram that occurs in a text, from byte start to byte end. */
 struct ngram_hit {
 	uint32_t gram;
 	uint32_t start, end;
@@ -96,15 +68,15 @@ struct ngram_hits {
 };
 
 /*
- * Append a hit for each run of w[0..n) that is a gram, in order of the runs,
- * for one n of the index after another.  same(ctx, i, unit) says whether w[i]
- * is that unit.
+ * Append a hit for each run of w[0..n) that is an n-gram of the index: in the
+ * order of the text, for each n of the index in turn.  same(ctx, i, unit) says
+ * whether w[i] is that unit.
  */
-void ngram_scan(const struct ngram *g, const struct word *w, size_t n,
+void ngram_scan(const struct ngram_index *g, const struct word *w, size_t n,
 		int (*same)(void *ctx, size_t i, uint32_t unit), void *ctx,
 		struct ngram_hits *out);
 
-/* The hash of a token id, to be used in w[i].hash and for ngram_build(). */
+/* The hash of a token id, for w[i].hash and for ngram_build(). */
 static inline uint64_t
 ngram_token_hash(uint32_t id)
 {

@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "contam/benchmark.h"
-#include "contam/benchmark_report.h"
+#include "contam/benchmark_table.h"
 
 /* The texts of the examples, "|" behind each. */
 static int
@@ -24,7 +24,7 @@ collect(void *ctx, struct span text, struct err *e)
 
 struct fixture {
 	char *folder;
-	struct benches b;
+	struct benchmarks b;
 	struct buf texts;
 };
 
@@ -33,20 +33,20 @@ static int
 load(struct fixture *f, const char *name, const char *content,
      const char *fields, struct err *e)
 {
-	const struct bench_opts o = {fields, 1, collect, &f->texts};
+	const struct benchmark_opts o = {fields, 1, collect, &f->texts};
 	const char *path;
 
 	memset(f, 0, sizeof(*f));
 	f->folder = test_folder();
 	path = test_path(f->folder, name);
 	test_write(path, content, strlen(content));
-	return benches_read(&f->b, path, &o, NULL, e);
+	return benchmark_read(&f->b, path, &o, NULL, e);
 }
 
 static void
 unload(struct fixture *f)
 {
-	benches_clear(&f->b);
+	benchmark_clear(&f->b);
 	buf_clear(&f->texts);
 	test_remove(f->folder);
 }
@@ -107,7 +107,7 @@ forms(void **state)
 				    strlen(row[i].texts));
 		buf_reset(&ids);
 		for (k = 0; k < f.b.nex; k++) {
-			struct span s = bench_id(&f.b, &f.b.ex[k], &tmp);
+			struct span s = benchmark_id(&f.b, &f.b.ex[k], &tmp);
 
 			buf_put(&ids, s.p, s.n);
 			buf_putc(&ids, ' ');
@@ -143,14 +143,14 @@ refused(void **state)
 		{"a.jsonl", "{\"text\":\"x\"}\n{\"text\":\"x\"\n", NULL, ":2: "},
 		{"a.jsonl", "[]\n", NULL, ":1: "},
 		{"a.jsonl", "{\"text\":\"\xff\"}\n", NULL, ":1: byte 10"},
-		{"a.jsonl", "{\"a\":\"x\"}\n", "b", "--bench-fields b"},
+		{"a.jsonl", "{\"a\":\"x\"}\n", "b", "in the fields b"},
 		{"a.jsonl", "{\"a\":\"x\"}\n", "a,,b", "empty"},
 		{"a.jsonl", "\n\n", NULL, "no examples"},
 		{"a.json", "[]", NULL, "no examples"},
 		{"a.json", "[{\"a\":\"x\"},\n{\"b\":}]", NULL, ":2: byte"},
 		{"a.json", "[\n\n5]", NULL, ":3: "},
 		{"a.json", "[\"a\\x\"]", NULL, ":1: byte"},
-		{"a.json", "[{\"a\":\"x\"}]\n[]", NULL, ":2: something"},
+		{"a.json", "[{\"a\":\"x\"}]\n[]", NULL, ":2: unexpected text"},
 		{"a.json", "{\"a\":[{\"b\":\"c\"}],\"d\":[{\"b\":\"c\"}]}",
 		 NULL, "several arrays"},
 		{"a.json", "{\"a\":[1]}", NULL, "no example has a string"},
@@ -181,17 +181,17 @@ auto_n(void **state)
 	/* 1 to 1,000, shuffled: the 50th is 50 */
 	for (i = 0; i < 1000; i++)
 		many[i] = (i * 7 + 3) % 1000 + 1;
-	assert_int_equal(bench_auto_n(many, 1000), 13);
+	assert_int_equal(benchmark_auto_n(many, 1000), 13);
 	for (i = 0; i < 1000; i++)
 		many[i] = 30 - (i < 50) * 20 - (i == 3);
-	assert_int_equal(bench_auto_n(many, 1000), 10);
+	assert_int_equal(benchmark_auto_n(many, 1000), 10);
 	for (i = 0; i < 1000; i++)
 		many[i] = 30 - (i < 49) * 20;
-	assert_int_equal(bench_auto_n(many, 1000), 13);
-	assert_int_equal(bench_auto_n(one, 1), 10);
+	assert_int_equal(benchmark_auto_n(many, 1000), 13);
+	assert_int_equal(benchmark_auto_n(one, 1), 10);
 	for (i = 0; i < 40; i++)
 		many[i] = 2;
-	assert_int_equal(bench_auto_n(many, 40), 8);
+	assert_int_equal(benchmark_auto_n(many, 40), 8);
 }
 
 /* --- figures --- */
@@ -222,12 +222,12 @@ static void
 figures(void **state)
 {
 	enum { N = 500 };
-	struct bench_example ex[N] = {{0}};
-	struct bench v = {.n = N};
-	struct benches b = {.v = &v, .n = 1, .ex = ex, .nex = N};
+	struct benchmark_example ex[N] = {{0}};
+	struct benchmark v = {.n = N};
+	struct benchmarks b = {.v = &v, .n = 1, .ex = ex, .nex = N};
 	double all[N], clean[N], rest[N], share;
 	size_t na = 0, nc = 0, nr = 0, i;
-	struct bench_tally t;
+	struct benchmark_stats t;
 
 	(void)state;
 	for (i = 0; i < N; i++) {
@@ -243,16 +243,16 @@ figures(void **state)
 		else
 			rest[nr++] = ex[i].score;
 	}
-	t = bench_tally(&b, 0);
+	t = benchmark_stats(&b, 0);
 	assert_int_equal(t.examples, N);
-	assert_int_equal(t.count[BENCH_SHORT], 50);
-	assert_int_equal(t.count[BENCH_CLEAN] + t.count[BENCH_DIRTY], 450);
+	assert_int_equal(t.count[BENCHMARK_SHORT], 50);
+	assert_int_equal(t.count[BENCHMARK_CLEAN] + t.count[BENCHMARK_DIRTY], 450);
 	assert_int_equal(t.all.n, na);
-	assert_int_equal(t.of[BENCH_CLEAN].n, nc);
+	assert_int_equal(t.of[BENCHMARK_CLEAN].n, nc);
 	share = (double)nc / na;
 	assert_true(fabs(t.all.mean - mean(all, na)) < 1e-6);
-	assert_true(fabs(t.of[BENCH_CLEAN].mean - mean(clean, nc)) < 1e-6);
-	assert_true(fabs(t.of[BENCH_CLEAN].var - variance(clean, nc)) < 1e-4);
+	assert_true(fabs(t.of[BENCHMARK_CLEAN].mean - mean(clean, nc)) < 1e-6);
+	assert_true(fabs(t.of[BENCHMARK_CLEAN].var - variance(clean, nc)) < 1e-4);
 	assert_true(fabs(t.difference - (mean(clean, nc) - mean(all, na))) <
 		    1e-6);
 	assert_true(fabs(t.se - (1 - share) * sqrt(variance(clean, nc) / nc +
@@ -261,15 +261,15 @@ figures(void **state)
 	/* none is scored, none is clean, all are */
 	for (i = 0; i < N; i++)
 		ex[i].scored = 0;
-	t = bench_tally(&b, 0);
+	t = benchmark_stats(&b, 0);
 	assert_true(isnan(t.all.mean) && isnan(t.difference) && isnan(t.se));
 	for (i = 0; i < N; i++)
 		ex[i].too_short = 1;
-	t = bench_tally(&b, 0);
+	t = benchmark_stats(&b, 0);
 	assert_true(isnan(t.clean_percent));
 	for (i = 0; i < N; i++)
 		ex[i].scored = 1, ex[i].too_short = ex[i].dirty = 0;
-	t = bench_tally(&b, 0);
+	t = benchmark_stats(&b, 0);
 	assert_true(t.difference == 0 && t.se == 0 && t.clean_percent == 100);
 }
 
@@ -278,15 +278,15 @@ static void
 standard_error(void **state)
 {
 	enum { N = 200, ROUNDS = 3000 };
-	struct bench_example ex[N] = {{0}};
-	struct bench v = {.n = N};
-	struct benches b = {.v = &v, .n = 1, .ex = ex, .nex = N};
+	struct benchmark_example ex[N] = {{0}};
+	struct benchmark v = {.n = N};
+	struct benchmarks b = {.v = &v, .n = 1, .ex = ex, .nex = N};
 	double d[ROUNDS], se = 0;
 	size_t r, i;
 
 	(void)state;
 	for (r = 0; r < ROUNDS; r++) {
-		struct bench_tally t;
+		struct benchmark_stats t;
 
 		for (i = 0; i < N; i++) {
 			ex[i].dirty = i < 60;
@@ -294,7 +294,7 @@ standard_error(void **state)
 			ex[i].score = rng_below(r, RNG_TEST, i, 100) <
 				(i < 60 ? 90 : 60);
 		}
-		t = bench_tally(&b, 0);
+		t = benchmark_stats(&b, 0);
 		d[r] = t.difference;
 		se += t.se / ROUNDS;
 	}

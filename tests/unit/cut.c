@@ -1,5 +1,5 @@
 /*
- * ngram_cut: as a definition that marks characters, one by one.
+ * cut_text: as a definition that marks characters, one by one.
  */
 #include "tests/unit/test.h"
 
@@ -43,7 +43,7 @@ naive(struct span t, const struct ngram_hit *v, size_t n, size_t window,
 			buf_puts(out, "\n\n");
 		buf_put(out, t.p + at[i], at[k] - at[i]);
 	}
-	if (pieces > NGRAM_PIECES)
+	if (pieces > CUT_PIECES_MAX)
 		buf_reset(out);
 	return pieces;
 }
@@ -89,10 +89,10 @@ as_naive(void **state)
 		if (!n)
 			continue;
 		pieces = naive(buf_span(&text), v, n, r % 23, &want);
-		assert_int_equal(ngram_cut(buf_span(&text), v, n, r % 23,
+		assert_int_equal(cut_text(buf_span(&text), v, n, r % 23,
 					   &got), pieces);
 		assert_true(span_eq(buf_span(&got), buf_span(&want)));
-		many += pieces > NGRAM_PIECES;
+		many += pieces > CUT_PIECES_MAX;
 		several += pieces > 2 && got.n;
 	}
 	assert_true(many > 5 && several > 100);
@@ -110,19 +110,19 @@ by_hand(void **state)
 	struct buf out = {0};
 
 	(void)state;
-	assert_int_equal(ngram_cut(t, v, 2, 2, &out), 2);
+	assert_int_equal(cut_text(t, v, 2, 2, &out), 2);
 	assert_true(span_eq(buf_span(&out), span_str("012\n\nbcdefghij")));
 	/* 3..11 and 11..16 touch: one window */
-	assert_int_equal(ngram_cut(t, v, 3, 2, &out), 2);
+	assert_int_equal(cut_text(t, v, 3, 2, &out), 2);
 	assert_true(span_eq(buf_span(&out), span_str("012\n\nghij")));
 	/* a piece of fewer than 4 goes */
-	assert_int_equal(ngram_cut(t, v, 2, 4, &out), 2);
+	assert_int_equal(cut_text(t, v, 2, 4, &out), 2);
 	assert_true(span_eq(buf_span(&out), span_str("defghij")));
-	assert_int_equal(ngram_cut(t, v, 2, 0, &out), 2);
+	assert_int_equal(cut_text(t, v, 2, 0, &out), 2);
 	assert_true(span_eq(buf_span(&out), span_str("01234\n\n9abcdefghij")));
-	assert_int_equal(ngram_cut(t, v, 2, 1000000000, &out), 0);
+	assert_int_equal(cut_text(t, v, 2, 1000000000, &out), 0);
 	assert_int_equal(out.n, 0);
-	assert_int_equal(ngram_cut(t, &all, 1, 0, &out), 0);
+	assert_int_equal(cut_text(t, &all, 1, 0, &out), 0);
 	assert_int_equal(out.n, 0);
 	buf_clear(&out);
 }

@@ -1,5 +1,5 @@
 /*
- * ngram_bench: the same examples, places and counts as a naive program that
+ * match and tally: the same examples, places and counts as a naive program that
  * keeps every gram as a string and looks through them all.
  */
 #include "tests/unit/test.h"
@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "contam/match.h"
+#include "contam/tally.h"
 
 enum { BENCHES = 3, EXAMPLES = 25, DOCS = 60, N = 4, WORDS = 120 };
 
@@ -71,14 +72,15 @@ split(struct text *t)
 struct world {
 	struct text ex[BENCHES][EXAMPLES], doc[DOCS];
 	char *folder;
-	struct ngram_bench nb;
+	struct benchmark_index x;
+	struct tally tally;
 };
 
 static struct world *
 world_new(uint64_t max_df)
 {
 	struct world *w = xcalloc(1, sizeof(*w));
-	struct ngram_bench_opts o = {0};
+	struct benchmark_index_opts o = {0};
 	const char *path[BENCHES];
 	struct buf b = {0};
 	struct err e = {0};
@@ -113,7 +115,8 @@ world_new(uint64_t max_df)
 	o.path = path;
 	o.npath = BENCHES;
 	o.n = N;
-	assert_int_equal(ngram_bench_load(&w->nb, &o, max_df, NULL, &e), 0);
+	assert_int_equal(benchmark_index_init(&w->x, &o, NULL, &e), 0);
+	tally_init(&w->tally, &w->x, max_df);
 	buf_clear(&b);
 	return w;
 }
@@ -121,7 +124,8 @@ world_new(uint64_t max_df)
 static void
 world_free(struct world *w)
 {
-	ngram_bench_clear(&w->nb);
+	tally_clear(&w->tally);
+	benchmark_index_clear(&w->x);
 	test_remove(w->folder);
 	free(w);
 }
@@ -155,11 +159,11 @@ df(const struct world *w, const struct text *a, size_t i)
 }
 
 /* What a document shares with an example. */
-static struct ngram_found
+static struct tally_match
 naive(const struct world *w, const struct text *d, const struct text *x,
       uint64_t max_df)
 {
-	struct ngram_found f = {.start = UINT32_MAX};
+	struct tally_match f = {.start = UINT32_MAX};
 	size_t i, k;
 
 	for (i = 0; i < d->nword; i++) {
@@ -189,10 +193,10 @@ unescaped(const struct text *t)
 }
 
 static size_t
-check_doc(struct world *w, size_t d, const struct ngram_founds *o,
+check_doc(struct world *w, size_t d, const struct tally_matches *o,
 	  uint64_t max_df, char *dirty)
 {
-	struct ngram_found f;
+	struct tally_match f;
 	size_t i, at, n = 0;
 
 	for (i = 0; i < BENCHES * EXAMPLES; i++) {
@@ -220,27 +224,27 @@ static void
 compare(uint64_t max_df, int listed)
 {
 	struct world *w = world_new(max_df);
-	struct ngram_match *m = ngram_match_new(&w->nb);
+	struct match *m = match_new(&w->x);
 	struct ngram_hits h[DOCS] = {{0}};
-	struct ngram_founds o = {0};
+	struct tally_matches o = {0};
 	char dirty[BENCHES * EXAMPLES] = {0}, *s;
 	size_t i, n = 0, ignored;
-	uint32_t *v;
+	struct tally_ignored *v;
 
 	for (i = 0; i < DOCS; i++) {
 		s = unescaped(&w->doc[i]);
-		ngram_match_text(m, span_str(s), &h[i]);
+		match_text(m, span_str(s), &h[i]);
 		free(s);
 		if (max_df)
-			ngram_bench_count(&w->nb, &h[i]);
+			tally_count(&w->tally, &h[i]);
 	}
-	v = ngram_bench_ignored(&w->nb, &ignored);
+	v = tally_ignored(&w->tally, &ignored);
 	assert_true((ignored > 0) == (max_df == 1));
 	for (i = 0; i < ignored; i++)
-		assert_true(w->nb.df[v[i]] > max_df);
+		assert_true(v[i].docs > max_df);
 	free(v);
 	for (i = 0; i < DOCS; i++) {
-		ngram_bench_judge(&w->nb, &h[i], listed ? &o : NULL);
+		tally_judge(&w->tally, &h[i], listed ? &o : NULL);
 		if (listed)
 			n += check_doc(w, i, &o, max_df, dirty);
 		else
@@ -252,12 +256,12 @@ compare(uint64_t max_df, int listed)
 	}
 	assert_true(n > (max_df == 1 ? 2 : 20));
 	for (i = 0; i < BENCHES * EXAMPLES; i++) {
-		assert_int_equal(w->nb.b.ex[i].dirty, dirty[i]);
-		assert_int_equal(w->nb.b.ex[i].too_short,
+		assert_int_equal(w->x.b.ex[i].dirty, dirty[i]);
+		assert_int_equal(w->x.b.ex[i].too_short,
 				 w->ex[i / EXAMPLES][i % EXAMPLES].nword < N);
 	}
 	free(o.v);
-	ngram_match_free(m);
+	match_free(m);
 	world_free(w);
 }
 
@@ -291,7 +295,7 @@ gram_as_text(void **state)
 		;
 	for (k = 0; k < i; k++)
 		place += w->ex[0][k].nword;
-	ngram_bench_text(&w->nb, (uint32_t)place, &b);
+	benchmark_index_text(&w->x, (uint32_t)place, &b);
 	snprintf(want, sizeof(want), "%s %s %s %s", w->ex[0][i].word[0],
 		 w->ex[0][i].word[1], w->ex[0][i].word[2],
 		 w->ex[0][i].word[3]);

@@ -75,13 +75,13 @@ static void
 read_as(int name, const char *fields)
 {
 	size_t texts = 0, i;
-	const struct bench_opts o = {fields, 1, text, &texts};
-	struct benches b = {0};
+	const struct benchmark_opts o = {fields, 1, text, &texts};
+	struct benchmarks b = {0};
 	struct buf tmp = {0};
 	struct err e = {0};
 	const char *last = NULL;
 
-	if (benches_read(&b, path_of(name), &o, NULL, &e)) {
+	if (benchmark_read(&b, path_of(name), &o, NULL, &e)) {
 		must(e.set);
 	} else {
 		must(b.n == 1 && b.nex > 0 && b.nex == texts &&
@@ -90,10 +90,10 @@ read_as(int name, const char *fields)
 			must(b.ex[i].raw.p >= b.v[0].data &&
 			     (!last || b.ex[i].raw.p >= last));
 			last = b.ex[i].raw.p + b.ex[i].raw.n;
-			must(bench_id(&b, &b.ex[i], &tmp).n > 0);
+			must(benchmark_id(&b, &b.ex[i], &tmp).n > 0);
 		}
 	}
-	benches_clear(&b);
+	benchmark_clear(&b);
 	buf_clear(&tmp);
 }
 

@@ -1,0 +1,159 @@
+/*
+ * benchmark_file.c - one file of a benchmark
+ *
+ * A file is read whole: benchmarks are small compared with the documents.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "base/mem.h"
+#include "contam/benchmark_priv.h"
+
+#define TAR "a tar archive (unpack it with tar xf)"
+#define ZIP "a zip archive (unpack it with unzip)"
+#define BZIP2 "bzip2 is not supported (decompress it with bunzip2)"
+#define XZ "xz is not supported (decompress it with unxz)"
+#define PARQUET "Parquet is not supported (convert it to JSON Lines)"
+#define ARROW "Arrow is not supported (convert it to JSON Lines)"
+#define CSV "tables are not supported (convert it to JSON Lines)"
+#define UTF16 "UTF-16 is not supported (convert it to UTF-8 with iconv)"
+
+/* Files that may hold a benchmark but are not read. */
+static const struct {
+	const char *ending, *advice, *magic;
+	size_t at, n;		/* of magic */
+} others[] = {
+	{".tar", TAR, "ustar", 257, 5}, {".tar.gz", TAR, NULL, 0, 0},
+	{".tgz", TAR, NULL, 0, 0}, {".tar.zst", TAR, NULL, 0, 0},
+	{".tar.bz2", TAR, NULL, 0, 0}, {".tar.xz", TAR, NULL, 0, 0},
+	{".zip", ZIP, "PK\3\4", 0, 4}, {".bz2", BZIP2, "BZh", 0, 3},
+	{".xz", XZ, "\xfd" "7zXZ", 0, 6},
+	{".parquet", PARQUET, "PAR1", 0, 4},
+	{".arrow", ARROW, "ARROW1", 0, 6}, {".csv", CSV, NULL, 0, 0},
+	{".tsv", CSV, NULL, 0, 0}, {NULL, UTF16, "\xff\xfe", 0, 2},
+	{NULL, UTF16, "\xfe\xff", 0, 2},
+};
+
+enum { OTHERS = sizeof(others) / sizeof(others[0]) };
+
+/* The length of name without that ending; 0: it does not have it. */
+static size_t
+stem(const char *name, const char *ending)
+{
+	size_t n = strlen(name), k = strlen(ending);
+
+	return n > k && !strcmp(name + n - k, ending) ? n - k : 0;
+}
+
+const char *
+benchmark_skipped(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < OTHERS; i++)
+		if (others[i].ending && stem(name, others[i].ending))
+			return others[i].advice;
+	return "its name does not end in .jsonl, .json or .txt";
+}
+
+static const char *
+other_bytes(const char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < OTHERS; i++)
+		if (others[i].n && n >= others[i].at + others[i].n &&
+		    !memcmp(p + others[i].at, others[i].magic, others[i].n))
+			return others[i].advice;
+	return NULL;
+}
+
+static int
+strip(char *name, const char *ending)
+{
+	size_t n = stem(name, ending);
+
+	if (n)
+		name[n] = 0;
+	return n > 0;
+}
+
+char *
+benchmark_name(const char *path, int *form)
+{
+	static const char *const endings[] = {
+		[BENCHMARK_JSONL] = ".jsonl", [BENCHMARK_JSON] = ".json",
+		[BENCHMARK_TEXT] = ".txt",
+	};
+	const char *slash = strrchr(path, '/');
+	char *name = xstrdup(slash && slash[1] ? slash + 1 : path);
+	int i;
+
+	if (!strip(name, ".zst"))
+		strip(name, ".gz");
+	*form = -1;
+	for (i = BENCHMARK_JSONL; *form < 0 && i <= BENCHMARK_TEXT; i++)
+		if (strip(name, endings[i]))
+			*form = i;
+	return name;
+}
+
+/* A benchmark in which no example has a text: an error, or a note. */
+static int
+check_found(const struct benchmark_parser *r, struct buf *notes)
+{
+	const char *fields = r->o->fields;
+	struct buf b = {0};
+
+	if (!r->b->v[r->of].n)
+		return err_set(r->e, "%s: no examples", r->path);
+	if (r->found)
+		return 0;
+	buf_printf(&b, "%s: no example has a string%s%s", r->path,
+		   fields ? " in the fields " : "", fields ? fields : "");
+	if (notes)
+		buf_printf(notes, "%.*s: all of them are short\n", (int)b.n,
+			   b.p);
+	else
+		err_set(r->e, "%.*s", (int)b.n, b.p);
+	buf_clear(&b);
+	return notes ? 0 : -1;
+}
+
+int
+benchmark_read_file(struct benchmarks *b, const char *path,
+		    const struct stat *s, const struct benchmark_opts *o,
+		    struct buf *notes, struct err *e)
+{
+	struct benchmark_parser r = {.b = b, .o = o, .path = path, .e = e,
+				     .of = (uint32_t)b->n};
+	int regular = s && S_ISREG(s->st_mode), form, rc;
+	struct benchmark *v;
+	const char *other;
+	char *data;
+	size_t i, n;
+
+	for (i = 0; regular && i < b->n; i++)
+		if (b->v[i].ino == s->st_ino && b->v[i].dev == s->st_dev)
+			return 0;
+	if (input_slurp(path, &data, &n, e))
+		return -1;
+	GROW(b->v, b->cap, b->n + 1);
+	v = &b->v[b->n++];
+	*v = (struct benchmark){.path = xstrdup(path), .first = b->nex};
+	v->name = benchmark_name(path, &form);
+	if (regular) {
+		v->dev = s->st_dev;
+		v->ino = s->st_ino;
+	}
+	other = other_bytes(data, n);
+	rc = other ? err_set(e, "%s: %s", path, other)
+		   : benchmark_parse(&r, form, data, n);
+	v->found = r.found;
+	if (o->keep)
+		v->data = data;
+	else
+		free(data);
+	return rc ? rc : check_found(&r, notes);
+}

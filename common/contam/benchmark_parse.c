@@ -1,0 +1,459 @@
+/*
+ * benchmark_parse.c - the forms of benchmarks
+ *
+ * Objects go through the object reader, which validates each completely.  An
+ * array is only split into its elements here; strings and nesting depth are
+ * enough to find where an element ends, and the reader reports whatever is
+ * wrong inside it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "contam/benchmark_priv.h"
+
+enum { FIELDS = 63, MEMBERS = 1024 };
+
+static int
+fail(struct benchmark_parser *r, uint64_t line, const char *what)
+{
+	return err_set(r->e, "%s:%llu: %s", r->path, (unsigned long long)line,
+		       what);
+}
+
+static int
+is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+int
+benchmark_is_blank(struct span line)
+{
+	while (line.n && is_space(*line.p))
+		line.p++, line.n--;
+	return line.n == 0;
+}
+
+struct span
+benchmark_scalar(const struct json_pick *v)
+{
+	struct span s = v->type == JSON_STRING ? v->str : v->raw;
+
+	if (!v->present || (v->type != JSON_STRING && v->type != JSON_NUMBER))
+		return (struct span){NULL, 0};
+	while (v->type == JSON_NUMBER && s.n && is_space(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+/* The example whose text is in r->text. */
+static int
+add_example(struct benchmark_parser *r, struct span id, struct span raw,
+	    uint64_t line)
+{
+	struct benchmarks *b = r->b;
+
+	if (b->nex == UINT32_MAX || id.n > UINT32_MAX || r->text.n > UINT32_MAX)
+		return fail(r, line, "too many examples, or one above 4 GiB");
+	GROW(b->ex, b->excap, b->nex + 1);
+	b->ex[b->nex++] = (struct benchmark_example){
+		.id = b->ids.n, .idn = (uint32_t)id.n, .of = r->of,
+		.line = line,
+		.raw = r->o->keep ? raw : (struct span){NULL, 0},
+	};
+	if (id.n)
+		buf_put(&b->ids, id.p, id.n);
+	b->v[r->of].n++;
+	return r->o->text(r->o->ctx, buf_span(&r->text), r->e);
+}
+
+/* --- fields --- */
+
+static void
+put_text(struct benchmark_parser *r, struct span s)
+{
+	if (r->strings++)
+		buf_putc(&r->text, '\n');
+	if (s.n)
+		buf_put(&r->text, s.p, s.n);
+	r->found = 1;
+}
+
+/* The strings of an array, and of arrays in it. */
+static void
+put_strings(struct benchmark_parser *r, const struct json *j)
+{
+	size_t i;
+
+	if (j->type == JSON_STRING)
+		put_text(r, j->str);
+	else if (j->type == JSON_ARRAY)
+		for (i = 0; i < j->n; i++)
+			put_strings(r, &j->kids[i]);
+}
+
+static int
+put_value(struct benchmark_parser *r, const struct json_pick *v)
+{
+	struct json *j;
+
+	if (v->type == JSON_STRING)
+		put_text(r, v->str);
+	if (v->type != JSON_ARRAY)
+		return 0;
+	j = json_parse(v->raw.p, v->raw.n, r->path, r->e);
+	if (!j)
+		return -1;
+	put_strings(r, j);
+	json_free(j);
+	return 0;
+}
+
+static int
+put_all_strings(struct benchmark_parser *r, uint64_t line)
+{
+	struct span key[MEMBERS];
+	struct json_pick val[MEMBERS];
+	size_t i, n = json_members(r->json, key, val, MEMBERS);
+
+	if (n == MEMBERS)
+		return fail(r, line, "more than 1,023 members (name the "
+			    "fields to use)");
+	for (i = 0; i < n; i++)
+		if (val[i].type == JSON_STRING)
+			put_text(r, val[i].str);
+	return 0;
+}
+
+/* The text of an example begins. */
+static void
+text_start(struct benchmark_parser *r)
+{
+	buf_reset(&r->text);
+	r->strings = 0;
+}
+
+/* An object; `line` is for messages, `number` for its id. */
+static int
+read_object(struct benchmark_parser *r, struct span s, uint64_t line,
+	    uint64_t number)
+{
+	struct json_pick v[FIELDS + 1];
+	uint64_t surrogates = 0;
+	struct err e = {0};
+	size_t i;
+
+	if (json_read(r->json, s.p, s.n, r->key, r->nkeys, v, &surrogates, &e))
+		return fail(r, line, e.msg);
+	text_start(r);
+	if (!r->o->fields && v[1].type != JSON_STRING) {
+		if (put_all_strings(r, line))
+			return -1;
+	} else {
+		for (i = 1; i < r->nkeys; i++)
+			if (put_value(r, &v[i]))
+				return -1;
+	}
+	return add_example(r, benchmark_scalar(&v[0]), s, number);
+}
+
+/* --- lines --- */
+
+static int
+read_jsonl(struct benchmark_parser *r, struct span all)
+{
+	uint64_t number = 0;
+	struct span line;
+
+	while (number++, span_line(&all, &line))
+		if (!benchmark_is_blank(line) &&
+		    read_object(r, line, number, number))
+			return -1;
+	return 0;
+}
+
+static int
+read_text(struct benchmark_parser *r, struct span all)
+{
+	uint64_t number = 0;
+	struct span line;
+
+	while (number++, span_line(&all, &line)) {
+		if (benchmark_is_blank(line))
+			continue;
+		if (!utf8_valid(line.p, line.n))
+			return fail(r, number, "invalid UTF-8");
+		text_start(r);
+		put_text(r, line);
+		if (add_example(r, (struct span){NULL, 0}, line, number))
+			return -1;
+	}
+	return 0;
+}
+
+/* --- an array --- */
+
+struct cursor {
+	const char *p, *end;
+	uint64_t line;
+};
+
+static void
+skip_space(struct cursor *c)
+{
+	for (; c->p < c->end && is_space(*c->p); c->p++)
+		c->line += *c->p == '\n';
+}
+
+/* From the start of a string to after its end; -1: it does not end. */
+static int
+skip_string(struct cursor *c)
+{
+	for (c->p++; c->p < c->end && *c->p != '"'; c->p++) {
+		if (*c->p == '\\' && c->p + 1 < c->end)
+			c->p++;
+		c->line += *c->p == '\n';
+	}
+	if (c->p >= c->end)
+		return -1;
+	c->p++;
+	return 0;
+}
+
+/* The same for an object or a string. */
+static int
+skip_element(struct cursor *c)
+{
+	size_t depth = 0;
+
+	do {
+		if (c->p >= c->end)
+			return -1;
+		if (*c->p == '"') {
+			if (skip_string(c))
+				return -1;
+			continue;
+		}
+		if (*c->p == '{' || *c->p == '[')
+			depth++;
+		else if (*c->p == '}' || *c->p == ']')
+			depth--;
+		c->line += *c->p++ == '\n';
+	} while (depth);
+	return 0;
+}
+
+/* A string of the array, as a member of an object for the reader. */
+static int
+read_string(struct benchmark_parser *r, struct span s, uint64_t line,
+	    uint64_t number)
+{
+	static const char *const key[] = {"x"};
+	struct buf b = {0};
+	struct json_pick v;
+	uint64_t surrogates = 0;
+	struct err e = {0};
+	int rc;
+
+	buf_puts(&b, "{\"x\":");
+	buf_put(&b, s.p, s.n);
+	buf_putc(&b, '}');
+	memset(buf_reserve(&b, INPUT_PADDING), 0, INPUT_PADDING);
+	if (json_read(r->json, b.p, b.n, key, 1, &v, &surrogates, &e)) {
+		rc = fail(r, line, e.msg);
+	} else {
+		text_start(r);
+		put_text(r, v.str);
+		rc = add_example(r, (struct span){NULL, 0}, s, number);
+	}
+	buf_clear(&b);
+	return rc;
+}
+
+static int
+read_element(struct benchmark_parser *r, struct cursor *c, uint64_t number)
+{
+	const char *start = c->p;
+	uint64_t line = c->line;
+	struct span s;
+
+	if (c->p >= c->end || (*c->p != '{' && *c->p != '"'))
+		return fail(r, line, "expected an object or a string in the "
+			    "array");
+	if (skip_element(c))
+		return fail(r, line, "the file ends inside this element");
+	s = (struct span){start, (size_t)(c->p - start)};
+	return *start == '{' ? read_object(r, s, line, number)
+			     : read_string(r, s, line, number);
+}
+
+/* From '[' to after ']'. */
+static int
+read_array(struct benchmark_parser *r, struct cursor *c)
+{
+	uint64_t number = 0;
+
+	c->p++;
+	skip_space(c);
+	if (c->p < c->end && *c->p == ']') {
+		c->p++;
+		return 0;
+	}
+	for (;; c->p++) {
+		skip_space(c);
+		if (read_element(r, c, ++number))
+			return -1;
+		skip_space(c);
+		if (c->p < c->end && *c->p == ']')
+			break;
+		if (c->p >= c->end || *c->p != ',')
+			return fail(r, c->line, "expected ',' or ']'");
+	}
+	c->p++;
+	return 0;
+}
+
+/*
+ * Narrow c to the one array of objects in an object ("examples" of BIG-bench
+ * Hard).  1, 0: it has none, -1.
+ */
+static int
+find_array(struct benchmark_parser *r, struct cursor *c)
+{
+	struct span key[MEMBERS], found = {0};
+	struct json_pick val[MEMBERS];
+	uint64_t surrogates = 0;
+	struct err e = {0};
+	const char *q;
+	size_t i, n, arrays = 0;
+
+	if (json_read(r->json, c->p, (size_t)(c->end - c->p), NULL, 0, NULL,
+		      &surrogates, &e))
+		return fail(r, c->line, e.msg);
+	n = json_members(r->json, key, val, MEMBERS);
+	for (i = 0; i < n; i++) {
+		if (val[i].type != JSON_ARRAY)
+			continue;
+		for (q = val[i].raw.p + 1; is_space(*q); q++)
+			;
+		if (*q != '{')
+			continue;
+		found = val[i].raw;
+		arrays++;
+	}
+	if (arrays > 1)
+		return fail(r, c->line, "several arrays of objects in one "
+			    "object: which are the examples?");
+	if (!arrays)
+		return 0;
+	for (q = c->p; q < found.p; q++)
+		c->line += *q == '\n';
+	c->p = found.p;
+	c->end = found.p + found.n;
+	return 1;
+}
+
+static int
+read_json(struct benchmark_parser *r, struct span all)
+{
+	struct cursor c = {all.p, all.p + all.n, 1};
+	struct span whole;
+	int found;
+
+	skip_space(&c);
+	if (c.p < c.end && *c.p == '{') {
+		found = find_array(r, &c);
+		whole = (struct span){c.p, (size_t)(c.end - c.p)};
+		if (found <= 0)
+			return found ? -1 : read_object(r, whole, c.line, 1);
+	}
+	if (c.p >= c.end || *c.p != '[')
+		return fail(r, c.line, "neither an array nor an object");
+	if (read_array(r, &c))
+		return -1;
+	skip_space(&c);
+	if (c.p < c.end)
+		return fail(r, c.line, "unexpected text after the array");
+	return 0;
+}
+
+/* --- which form --- */
+
+/* Is the first line an object by itself, with more after it? */
+static int
+is_jsonl(struct benchmark_parser *r, struct span all)
+{
+	uint64_t surrogates = 0;
+	struct err e = {0};
+	struct span line;
+
+	return span_line(&all, &line) &&
+	       !json_read(r->json, line.p, line.n, NULL, 0, NULL, &surrogates,
+			  &e) &&
+	       !benchmark_is_blank(all);
+}
+
+/* A .json file may hold one object per line, a file of any name anything. */
+static enum benchmark_form
+form_of(struct benchmark_parser *r, int form, struct span s)
+{
+	if (form == BENCHMARK_JSONL || form == BENCHMARK_TEXT)
+		return form;
+	while (s.n && is_space(*s.p))
+		s.p++, s.n--;
+	if (s.n && *s.p == '{')
+		return is_jsonl(r, s) ? BENCHMARK_JSONL : BENCHMARK_JSON;
+	return form == BENCHMARK_JSON || (s.n && *s.p == '[') ? BENCHMARK_JSON
+							      : BENCHMARK_TEXT;
+}
+
+/* "id", then the names in list, which is split at its commas. */
+static int
+split_fields(struct benchmark_parser *r, char *list)
+{
+	char *p = list, *comma;
+
+	r->key[r->nkeys++] = "id";
+	for (; p; p = comma) {
+		comma = strchr(p, ',');
+		if (comma)
+			*comma++ = 0;
+		if (!*p)
+			return err_set(r->e, "an empty name in the fields %s",
+				       r->o->fields);
+		if (r->nkeys > FIELDS)
+			return err_set(r->e, "more than %d fields", FIELDS);
+		r->key[r->nkeys++] = p;
+	}
+	return 0;
+}
+
+int
+benchmark_parse(struct benchmark_parser *r, int form, const char *p, size_t n)
+{
+	static int (*const read[])(struct benchmark_parser *, struct span) = {
+		[BENCHMARK_JSONL] = read_jsonl, [BENCHMARK_JSON] = read_json,
+		[BENCHMARK_TEXT] = read_text,
+	};
+	int bom = n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? 3 : 0;
+	char *list = xstrdup(r->o->fields ? r->o->fields : "text");
+	struct span all = {p + bom, n - bom};
+	const char *key[FIELDS + 1];
+	int rc;
+
+	r->key = key;
+	r->json = json_reader_new();
+	rc = split_fields(r, list);
+	if (!rc) {
+		r->b->v[r->of].form = form_of(r, form, all);
+		rc = read[r->b->v[r->of].form](r, all);
+	}
+	json_reader_free(r->json);
+	r->key = NULL;
+	free(list);
+	buf_clear(&r->text);
+	return rc;
+}
