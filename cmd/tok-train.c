@@ -14,9 +14,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/output.h"
-#include "tokenizer/train.h"
-#include "tokenizer/train_docs.h"
-#include "tokenizer/train_report.h"
+#include "tokenizer/bpe_train.h"
+#include "tokenizer/bpe_train_docs.h"
+#include "tokenizer/bpe_train_report.h"
 #include "tokenizer/split.h"
 #include "record/doc.h"
 #include "record/vocab.h"
@@ -124,22 +124,22 @@ parse(struct options *o, int argc, char **argv)
 
 /* ---- the two phases ---- */
 
-static struct pieces *
+static struct pretokens *
 count(const struct options *o, char **files, size_t nfiles,
       struct doc_stats *stats, struct err *e)
 {
 	struct split *split = split_new(&o->split, NULL, 1, e);
-	struct bpetrain_docs d = {
+	struct bpe_train_docs d = {
 		.paths = (const char *const *)files, .npaths = nfiles,
 		.doc = &o->doc, .split = split, .frac = o->sample_frac,
 		.max_docs = o->max_docs, .mem = o->mem,
 		.threads = args_common.threads
 	};
-	struct pieces *p;
+	struct pretokens *p;
 
 	if (!split)
 		return NULL;
-	p = bpetrain_count(&d, stats, e);
+	p = bpe_train_docs_count(&d, stats, e);
 	split_free(split);
 	if (p)
 		doc_stats_warn(stats, 0);
@@ -147,18 +147,18 @@ count(const struct options *o, char **files, size_t nfiles,
 }
 
 static struct vocab *
-learn(const struct options *o, const struct pieces *p, struct bpetrain *t,
+learn(const struct options *o, const struct pretokens *p, struct bpe_train *t,
       struct err *e)
 {
-	struct bpetrain_opts b = {
+	struct bpe_train_opts b = {
 		.merges = o->vocab_size - NBYTES - o->special.n,
 		.min_count = o->min_count, .max_bytes = o->max_token_bytes,
 		.mem = o->mem
 	};
 	size_t size;
 
-	if (bpetrain_run(p, &b, t, e) ||
-	    bpetrain_check_special(t, o->special.v, o->special.n, e))
+	if (bpe_train_run(p, &b, t, e) ||
+	    bpe_train_special_check(t, o->special.v, o->special.n, e))
 		return NULL;
 	size = NBYTES + t->n + o->special.n;
 	if (t->n < b.merges && o->exact) {
@@ -191,7 +191,7 @@ outputs_open(struct outputs *out, const struct options *o, struct err *e)
 
 static int
 outputs_commit(const struct outputs *out, const struct vocab *v,
-	       const struct bpetrain_report *r, struct err *e)
+	       const struct bpe_train_report *r, struct err *e)
 {
 	struct output *all[3];
 	struct buf b = {0};
@@ -205,7 +205,7 @@ outputs_commit(const struct outputs *out, const struct vocab *v,
 		bad = output_put(all[n++] = out->tiktoken, &b, e);
 	}
 	if (!bad && out->stats) {
-		bpetrain_stats(r, &b);
+		bpe_train_report_stats(r, &b);
 		bad = output_put(all[n++] = out->stats, &b, e);
 	}
 	buf_clear(&b);
@@ -220,10 +220,10 @@ main(int argc, char **argv)
 		.sample_frac = 1
 	};
 	struct outputs out = {NULL, NULL, NULL};
-	struct bpetrain t = {0};
+	struct bpe_train t = {0};
 	struct doc_stats stats;
-	struct bpetrain_report report = {.docs = &stats, .learned = &t};
-	struct pieces *p;
+	struct bpe_train_report report = {.docs = &stats, .learned = &t};
+	struct pretokens *p;
 	struct vocab *v;
 	struct err e = {0};
 	struct buf text = {0};
@@ -231,21 +231,21 @@ main(int argc, char **argv)
 
 	doc_opts_init(&o.doc);
 	at = parse(&o, argc, argv);
-	if (bpetrain_check_special(&t, o.special.v, o.special.n, &e) ||
+	if (bpe_train_special_check(&t, o.special.v, o.special.n, &e) ||
 	    outputs_open(&out, &o, &e) ||
 	    !(p = count(&o, argv + at, argc - at, &stats, &e)) ||
 	    !(v = learn(&o, p, &t, &e)))
 		die_err(&e);
-	report.pieces = p;
+	report.pretokens = p;
 	report.tokens = v->n;
 	if (outputs_commit(&out, v, &report, &e))
 		die_err(&e);
-	bpetrain_summary(&report, &text);
+	bpe_train_report_summary(&report, &text);
 	if (!args_common.quiet && (args_common.verbose || isatty(2)))
 		fwrite(text.p, 1, text.n, stderr);
 	buf_clear(&text);
 	vocab_free(v);
-	bpetrain_clear(&t);
-	pieces_free(p);
+	bpe_train_clear(&t);
+	pretokens_free(p);
 	return EXIT_OK;
 }

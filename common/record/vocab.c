@@ -16,11 +16,6 @@
 #include "base/mem.h"
 #include "record/vocab_priv.h"
 
-struct arena_block {
-	struct arena_block *next;
-	char p[];
-};
-
 const uint8_t vocab_id_byte[256] = {
 #define R8(x) x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7
 	R8(0x21), R8(0x29), R8(0x31), R8(0x39), R8(0x41), R8(0x49), R8(0x51),
@@ -73,24 +68,12 @@ struct span
 vocab_keep(struct vocab *v, const char *p, size_t n)
 {
 	struct vocab_priv *a = v->priv;
-	struct span s;
+	char *copy = arena_take(&a->arena, n + 1, 65536);
 
-	if (a->left < n + 1) {
-		size_t size = n + 1 > 65536 ? n + 1 : 65536;
-		struct arena_block *b = xmalloc(sizeof(*b) + size);
-
-		b->next = a->blocks;
-		a->blocks = b;
-		a->room = b->p;
-		a->left = size;
-	}
-	s = (struct span){a->room, n};
 	if (n)
-		memcpy(a->room, p, n);
-	a->room[n] = 0;
-	a->room += n + 1;
-	a->left -= n + 1;
-	return s;
+		memcpy(copy, p, n);
+	copy[n] = 0;
+	return (struct span){copy, n};
 }
 
 void
@@ -113,12 +96,7 @@ vocab_free(struct vocab *v)
 	if (!v)
 		return;
 	a = v->priv;
-	while (a->blocks) {
-		struct arena_block *b = a->blocks;
-
-		a->blocks = b->next;
-		free(b);
-	}
+	arena_clear(&a->arena);
 	buf_clear(&a->source);
 	free(a);
 	free(v->token);

@@ -132,6 +132,9 @@ void vocab_config_json(const struct vocab *v, int64_t max_len, struct buf *b);
 /* Byte 0..255 to its GPT-2 id and back. */
 extern const uint8_t vocab_byte_id[256], vocab_id_byte[256];
 
+/* The byte that a character is in byte-level token names; -1: none. */
+int vocab_char_byte(uint32_t c);
+
 /*
  * Append the bytes of ids; decoding of SentencePiece turns U+2581 into a
  * space and takes the leading one off.  skip_special leaves added tokens with

@@ -4,15 +4,12 @@
 #ifndef ASSAY_VOCAB_PRIV_H
 #define ASSAY_VOCAB_PRIV_H
 
+#include "base/arena.h"
 #include "record/names.h"
 #include "record/vocab.h"
 
-/* Memory that lives as long as the vocabulary. */
-struct arena_block;
 struct vocab_priv {
-	struct arena_block *blocks;
-	char *room;		/* free bytes of the newest block */
-	size_t left;
+	struct arena arena;	/* of token bytes and names */
 	size_t cap;		/* of token and flags, while they grow */
 	struct buf source;	/* tokenizer.json as it was read */
 };
@@ -27,9 +24,8 @@ void vocab_add_split(struct vocab *v, struct span pattern, int behavior);
  * whether it is `ours`, and computes the fingerprint. */
 void vocab_finish(struct vocab *v);
 
-/* The alphabet of byte-level token names: byte to code point and back (-1). */
+/* The character of a byte in byte-level token names. */
 uint32_t vocab_byte_char(unsigned byte);
-int vocab_char_byte(uint32_t c);
 
 /* from_file: tokenizer_config.json beside path is read too, and padding is
  * readable behind p, as input_slurp() leaves it. */

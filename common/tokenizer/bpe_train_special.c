@@ -1,29 +1,24 @@
 /*
- * train_special.c - may a special token have this name?
+ * bpe_train_special.c - may a special token have this name?
  *
- * In a tokenizer.json a token is written with one character a byte (the byte
- * level alphabet: a space is U+0120).  A reader looks special tokens up among
- * these names, so one that is spelled like an ordinary token would take over
- * its id, silently.  The name is therefore tried as the bytes it is and as
- * the bytes it would spell.  Whether a row of bytes is a token is asked of
- * the merges: a token's bytes, encoded, are that one token (train.h).
+ * A tokenizer.json writes tokens with one character per byte (the byte-level
+ * alphabet: a space is U+0120).  A reader looks special tokens up among these
+ * names, so one that is spelled like an ordinary token would silently take
+ * over its id.  The name is therefore tried as the bytes that it is and as
+ * the bytes that it would spell.  Whether bytes are a token is decided by the
+ * merges: a token's bytes encode to that one token (bpe_train.h).
  */
-#include "tokenizer/train.h"
+#include "tokenizer/bpe_train.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "text/unicode.h"
 #include "record/vocab.h"
-
-enum {
-	SHOWN = 188,		/* bytes that are their own character */
-	FIRST_HIDDEN = 0x100	/* character of the first of the others */
-};
+#include "text/unicode.h"
 
 static int
-is_token(const struct bpetrain *t, const unsigned char *p, size_t n)
+is_token(const struct bpe_train *t, const unsigned char *p, size_t n)
 {
 	uint32_t *id = xreallocarray(NULL, n, sizeof *id);
 	size_t left = n;
@@ -46,7 +41,7 @@ is_token(const struct bpetrain *t, const unsigned char *p, size_t n)
 	return left == 1;
 }
 
-/* The bytes that s spells in the byte level alphabet; 0: it does not. */
+/* The bytes that s spells in the byte-level alphabet; 0: none. */
 static size_t
 spelled(const char *s, size_t n, unsigned char *out)
 {
@@ -54,33 +49,17 @@ spelled(const char *s, size_t n, unsigned char *out)
 	unsigned len;
 
 	for (size_t i = 0; i < n; i += len) {
-		uint32_t c = uc_next(s + i, n - i, &len);
+		int byte = vocab_char_byte(uc_next(s + i, n - i, &len));
 
-		if (c < FIRST_HIDDEN && vocab_byte_id[c] < SHOWN)
-			out[to++] = c;
-		else if (c >= FIRST_HIDDEN && c < FIRST_HIDDEN + 256 - SHOWN)
-			out[to++] = vocab_id_byte[SHOWN + c - FIRST_HIDDEN];
-		else
+		if (byte < 0)
 			return 0;
+		out[to++] = (unsigned char)byte;
 	}
 	return to;
 }
 
-static int
-is_utf8(const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; ) {
-		int len = utf8_step(s + i, n - i);
-
-		if (len <= 0)
-			return 0;
-		i += len;
-	}
-	return 1;
-}
-
 int
-bpetrain_check_special(const struct bpetrain *t, const char *const *special,
+bpe_train_special_check(const struct bpe_train *t, const char *const *special,
 		       size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -89,7 +68,7 @@ bpetrain_check_special(const struct bpetrain *t, const char *const *special,
 		unsigned char *bytes;
 		int taken;
 
-		if (len == 0 || !is_utf8(s, len))
+		if (len == 0 || !utf8_valid(s, len))
 			return err_set(e, "special token %zu is %s", i + 1,
 				       len ? "not UTF-8" : "empty");
 		for (size_t k = 0; k < i; k++)

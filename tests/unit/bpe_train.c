@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "tokenizer/train.h"
+#include "tokenizer/bpe_train.h"
 #include "record/vocab.h"
 #include "tests/unit/naive_bpe.h"
 
@@ -21,7 +21,7 @@ rnd(uint64_t n)
 }
 
 static void
-put(struct pieces *p, const char *s, size_t n, uint64_t count)
+put(struct pretokens *p, const char *s, size_t n, uint64_t count)
 {
 	/* exactly n bytes on the heap: a read past them is caught */
 	char *text = xmalloc(n);
@@ -29,31 +29,31 @@ put(struct pieces *p, const char *s, size_t n, uint64_t count)
 	struct err e = {0};
 
 	memcpy(text, s, n);
-	assert_int_equal(pieces_add(p, text, n, 0, &end, 1, count, &e), 0);
+	assert_int_equal(pretokens_add(p, text, n, 0, &end, 1, count, &e), 0);
 	free(text);
 }
 
 static void
-puts_(struct pieces *p, const char *s, uint64_t count)
+puts_(struct pretokens *p, const char *s, uint64_t count)
 {
 	put(p, s, strlen(s), count);
 }
 
-static struct bpetrain
-learn(const struct pieces *p, uint32_t merges, uint64_t min, uint32_t max)
+static struct bpe_train
+learn(const struct pretokens *p, uint32_t merges, uint64_t min, uint32_t max)
 {
-	const struct bpetrain_opts o = {
+	const struct bpe_train_opts o = {
 		.merges = merges, .min_count = min, .max_bytes = max
 	};
-	struct bpetrain t;
+	struct bpe_train t;
 	struct err e = {0};
 
-	assert_int_equal(bpetrain_run(p, &o, &t, &e), 0);
+	assert_int_equal(bpe_train_run(p, &o, &t, &e), 0);
 	return t;
 }
 
 static void
-assert_pair(const struct bpetrain *t, size_t k, const char *ab)
+assert_pair(const struct bpe_train *t, size_t k, const char *ab)
 {
 	assert_true(k < t->n);
 	assert_int_equal(t->pair[k][0], vocab_byte_id[(unsigned char)ab[0]]);
@@ -65,8 +65,8 @@ assert_pair(const struct bpetrain *t, size_t k, const char *ab)
 static void
 test_counts_past_32_bits(void **state)
 {
-	struct pieces *p = pieces_new();
-	struct bpetrain t;
+	struct pretokens *p = pretokens_new();
+	struct bpe_train t;
 
 	(void)state;
 	puts_(p, "aa", 3000000000u);
@@ -78,15 +78,15 @@ test_counts_past_32_bits(void **state)
 	assert_pair(&t, 1, "aa");
 	assert_pair(&t, 2, "bb");
 	assert_true(t.count[0] == 4294967297u && t.count[1] == 3000000000u);
-	bpetrain_clear(&t);
-	pieces_free(p);
+	bpe_train_clear(&t);
+	pretokens_free(p);
 }
 
 static void
 test_overlapping_neighbours_count(void **state)
 {
-	struct pieces *p = pieces_new();
-	struct bpetrain t;
+	struct pretokens *p = pretokens_new();
+	struct bpe_train t;
 
 	(void)state;
 	puts_(p, "aaa", 2);	/* (a, a) 4 times */
@@ -99,16 +99,16 @@ test_overlapping_neighbours_count(void **state)
 	assert_int_equal(t.pair[2][0], 256);
 	assert_int_equal(t.pair[2][1], vocab_byte_id['a']);
 	assert_int_equal(t.n, 3);
-	bpetrain_clear(&t);
-	pieces_free(p);
+	bpe_train_clear(&t);
+	pretokens_free(p);
 }
 
 /* Byte ids are in GPT-2 order: '!' is 0, a space 220, 0x00 is 188. */
 static void
 test_ties_take_smallest_ids(void **state)
 {
-	struct pieces *p = pieces_new();
-	struct bpetrain t;
+	struct pretokens *p = pretokens_new();
+	struct bpe_train t;
 
 	(void)state;
 	puts_(p, " b", 1);
@@ -120,53 +120,53 @@ test_ties_take_smallest_ids(void **state)
 	assert_pair(&t, 1, "ab");
 	assert_pair(&t, 2, "\0!");
 	assert_pair(&t, 3, " b");
-	bpetrain_clear(&t);
-	pieces_free(p);
+	bpe_train_clear(&t);
+	pretokens_free(p);
 }
 
 static void
 test_longest_token(void **state)
 {
-	struct pieces *p = pieces_new();
-	struct bpetrain t;
+	struct pretokens *p = pretokens_new();
+	struct bpe_train t;
 
 	(void)state;
 	puts_(p, "hello", 1);
 	puts_(p, "world", 1);
 	t = learn(p, 100, 1, 1);
 	assert_int_equal(t.n, 0);
-	bpetrain_clear(&t);
+	bpe_train_clear(&t);
 	t = learn(p, 100, 1, 5);
 	assert_int_equal(t.n, 8);	/* both words whole */
-	bpetrain_clear(&t);
+	bpe_train_clear(&t);
 	t = learn(p, 100, 1, 4);
 	assert_int_equal(t.n, 6);
-	bpetrain_clear(&t);
-	pieces_free(p);
+	bpe_train_clear(&t);
+	pretokens_free(p);
 }
 
 static void
 test_nothing_to_learn(void **state)
 {
-	struct pieces *p = pieces_new();
-	struct bpetrain t = learn(p, 100, 1, 0);
+	struct pretokens *p = pretokens_new();
+	struct bpe_train t = learn(p, 100, 1, 0);
 
 	(void)state;
 	assert_int_equal(t.n, 0);
-	bpetrain_clear(&t);
+	bpe_train_clear(&t);
 	puts_(p, "a", 9);
 	puts_(p, "bc", 0);
 	t = learn(p, 100, 1, 0);
 	assert_int_equal(t.n, 0);
-	bpetrain_clear(&t);
+	bpe_train_clear(&t);
 	puts_(p, "de", 9);
 	t = learn(p, 0, 1, 0);
 	assert_int_equal(t.n, 0);
-	bpetrain_clear(&t);
+	bpe_train_clear(&t);
 	t = learn(p, 5, 10, 0);
 	assert_int_equal(t.n, 0);
-	bpetrain_clear(&t);
-	pieces_free(p);
+	bpe_train_clear(&t);
+	pretokens_free(p);
 }
 
 /* ---- against the oracle ---- */
@@ -195,10 +195,10 @@ texts_random(struct text *t, size_t max)
 	return n;
 }
 
-static struct pieces *
+static struct pretokens *
 texts_count(const struct text *t, size_t n)
 {
-	struct pieces *p = pieces_new();
+	struct pretokens *p = pretokens_new();
 
 	for (size_t i = 0; i < n; i++)
 		put(p, t[i].v, t[i].n, t[i].count);
@@ -209,8 +209,8 @@ static void
 assert_same_as_oracle(const struct text *v, size_t n, uint64_t min,
 		      uint32_t max)
 {
-	struct pieces *p = texts_count(v, n);
-	struct bpetrain t = learn(p, MERGES, min, max);
+	struct pretokens *p = texts_count(v, n);
+	struct bpe_train t = learn(p, MERGES, min, max);
 	struct naive o = {0};
 	uint32_t pair[2] = {0, 0};
 	uint64_t count;
@@ -227,8 +227,8 @@ assert_same_as_oracle(const struct text *v, size_t n, uint64_t min,
 	}
 	assert_int_equal(t.n, k);
 	naive_clear(&o);
-	bpetrain_clear(&t);
-	pieces_free(p);
+	bpe_train_clear(&t);
+	pretokens_free(p);
 }
 
 static void
@@ -263,7 +263,7 @@ shuffle(struct text *v, size_t n)
 }
 
 static void
-assert_same(const struct bpetrain *a, const struct bpetrain *b, size_t n)
+assert_same(const struct bpe_train *a, const struct bpe_train *b, size_t n)
 {
 	assert_true(a->n >= n && b->n >= n);
 	assert_memory_equal(a->pair, b->pair, n * sizeof *a->pair);
@@ -279,21 +279,21 @@ test_order_and_threads_do_not_matter(void **state)
 	(void)state;
 	for (int round = 0; round < 20; round++) {
 		size_t n = texts_random(v, 400), cut = rnd(n + 1);
-		struct pieces *a = texts_count(v, n), *b, *c;
-		struct bpetrain x = learn(a, MERGES, 1, 0), y;
+		struct pretokens *a = texts_count(v, n), *b, *c;
+		struct bpe_train x = learn(a, MERGES, 1, 0), y;
 
 		shuffle(v, n);
 		b = texts_count(v, cut);
 		c = texts_count(v + cut, n - cut);
-		assert_int_equal(pieces_merge(b, c, &e), 0);
+		assert_int_equal(pretokens_merge(b, c, &e), 0);
 		y = learn(b, MERGES, 1, 0);
 		assert_int_equal(x.n, y.n);
 		assert_same(&x, &y, x.n);
-		bpetrain_clear(&x);
-		bpetrain_clear(&y);
-		pieces_free(a);
-		pieces_free(b);
-		pieces_free(c);
+		bpe_train_clear(&x);
+		bpe_train_clear(&y);
+		pretokens_free(a);
+		pretokens_free(b);
+		pretokens_free(c);
 	}
 }
 
@@ -305,26 +305,26 @@ test_smaller_is_prefix_of_larger(void **state)
 	(void)state;
 	for (int round = 0; round < 20; round++) {
 		size_t n = texts_random(v, 400);
-		struct pieces *p = texts_count(v, n);
-		struct bpetrain x = learn(p, MERGES, 1, 0), y;
+		struct pretokens *p = texts_count(v, n);
+		struct bpe_train x = learn(p, MERGES, 1, 0), y;
 
 		for (size_t k = 0; k <= x.n; k += 1 + x.n / 7) {
 			y = learn(p, k, 1, 0);
 			assert_int_equal(y.n, k);
 			assert_same(&x, &y, k);
-			bpetrain_clear(&y);
+			bpe_train_clear(&y);
 		}
 		for (size_t k = 1; k < x.n; k++)
 			assert_true(x.count[k] <= x.count[k - 1]);
 		assert_true(x.n == 0 || x.count[x.n - 1] > 0);
-		bpetrain_clear(&x);
-		pieces_free(p);
+		bpe_train_clear(&x);
+		pretokens_free(p);
 	}
 }
 
 /* Encode s with the merges in rank order; the number of ids. */
 static size_t
-encode(const struct bpetrain *t, const char *s, size_t n, uint32_t *id)
+encode(const struct bpe_train *t, const char *s, size_t n, uint32_t *id)
 {
 	struct naive_piece q = {id, n, 1};
 
@@ -336,7 +336,7 @@ encode(const struct bpetrain *t, const char *s, size_t n, uint32_t *id)
 }
 
 static struct span *
-token_bytes(const struct bpetrain *t, struct buf *room)
+token_bytes(const struct bpe_train *t, struct buf *room)
 {
 	struct span *v = xcalloc(256 + t->n, sizeof *v);
 
@@ -365,8 +365,8 @@ test_token_encodes_to_itself(void **state)
 	(void)state;
 	for (int round = 0; round < 40; round++) {
 		size_t n = texts_random(v, 200);
-		struct pieces *p = texts_count(v, n);
-		struct bpetrain t = learn(p, MERGES, 1, round % 2 ? 0 : 9);
+		struct pretokens *p = texts_count(v, n);
+		struct bpe_train t = learn(p, MERGES, 1, round % 2 ? 0 : 9);
 		struct buf room = {0};
 		struct span *tok = token_bytes(&t, &room);
 
@@ -378,8 +378,8 @@ test_token_encodes_to_itself(void **state)
 		}
 		buf_clear(&room);
 		free(tok);
-		bpetrain_clear(&t);
-		pieces_free(p);
+		bpe_train_clear(&t);
+		pretokens_free(p);
 	}
 }
 
@@ -389,8 +389,8 @@ test_one_long_piece(void **state)
 {
 	size_t n = 1 << 20;
 	char *s = xmalloc(n);
-	struct pieces *p = pieces_new();
-	struct bpetrain t;
+	struct pretokens *p = pretokens_new();
+	struct bpe_train t;
 
 	(void)state;
 	memset(s, 'a', n);
@@ -399,8 +399,8 @@ test_one_long_piece(void **state)
 	assert_int_equal(t.n, 20);
 	assert_int_equal(t.count[0], n - 1);
 	assert_int_equal(t.count[19], 1);
-	bpetrain_clear(&t);
-	pieces_free(p);
+	bpe_train_clear(&t);
+	pretokens_free(p);
 	free(s);
 }
 
@@ -421,9 +421,9 @@ test_pieces_are_counted(void **state)
 {
 	enum { N = 20000 };
 	struct text *v = xcalloc(N, sizeof *v);
-	struct pieces *p = pieces_new();
-	struct pieces_size size;
-	struct piece got;
+	struct pretokens *p = pretokens_new();
+	struct pretokens_size size;
+	struct pretoken got;
 	uint64_t total = 0, bytes = 0, distinct = 0, distinct_bytes = 0;
 	size_t it = 0;
 
@@ -449,11 +449,11 @@ test_pieces_are_counted(void **state)
 		distinct += sum > 0;
 		distinct_bytes += sum > 0 ? v[i].n : 0;
 	}
-	pieces_size(p, &size);
+	pretokens_size(p, &size);
 	assert_true(size.total == total && size.bytes == bytes);
 	assert_true(size.distinct == distinct);
 	assert_true(size.distinct_bytes == distinct_bytes);
-	while (pieces_next(p, &it, &got)) {
+	while (pretokens_next(p, &it, &got)) {
 		struct text key = {.n = got.bytes.n};
 		const struct text *hit;
 
@@ -464,7 +464,7 @@ test_pieces_are_counted(void **state)
 		distinct--;
 	}
 	assert_int_equal(distinct, 0);
-	pieces_free(p);
+	pretokens_free(p);
 	free(v);
 }
 
@@ -472,60 +472,60 @@ test_pieces_are_counted(void **state)
 static void
 test_ends(void **state)
 {
-	struct pieces *p = pieces_new();
+	struct pretokens *p = pretokens_new();
 	const uint32_t ends[] = {3, 4, 24};
 	const char *text = "??abcdddddddddddddddddddd";
-	struct piece got;
+	struct pretoken got;
 	struct err e = {0};
 	size_t it = 0, seen = 0;
 
 	(void)state;
-	assert_int_equal(pieces_add(p, text, 24, 2, ends, 3, 2, &e), 0);
-	while (pieces_next(p, &it, &got)) {
+	assert_int_equal(pretokens_add(p, text, 24, 2, ends, 3, 2, &e), 0);
+	while (pretokens_next(p, &it, &got)) {
 		assert_int_equal(got.count, 2);
 		seen += got.bytes.n == 1 && *got.bytes.p == 'a';
 		seen += got.bytes.n == 1 && *got.bytes.p == 'b';
 		seen += got.bytes.n == 20;
 	}
 	assert_int_equal(seen, 3);
-	pieces_free(p);
+	pretokens_free(p);
 }
 
 static void
 test_overflow_is_refused(void **state)
 {
-	struct pieces *p = pieces_new(), *q = pieces_new();
+	struct pretokens *p = pretokens_new(), *q = pretokens_new();
 	uint32_t end = 2;
 	struct err e = {0};
 
 	(void)state;
 	puts_(p, "aa", (uint64_t)1 << 61);
-	assert_int_equal(pieces_add(p, "aa", 2, 0, &end, 1,
+	assert_int_equal(pretokens_add(p, "aa", 2, 0, &end, 1,
 				    (uint64_t)1 << 61, &e), -1);
 	assert_non_null(strstr(e.msg, "2^63"));
 	e.set = 0;
-	assert_int_equal(pieces_add(q, "aa", 2, 0, &end, 1, ~(uint64_t)0,
+	assert_int_equal(pretokens_add(q, "aa", 2, 0, &end, 1, ~(uint64_t)0,
 				    &e), -1);
 	e.set = 0;
 	puts_(q, "bb", (uint64_t)1 << 61);
-	assert_int_equal(pieces_merge(p, q, &e), -1);
-	pieces_free(p);
-	pieces_free(q);
+	assert_int_equal(pretokens_merge(p, q, &e), -1);
+	pretokens_free(p);
+	pretokens_free(q);
 }
 
 static void
 test_memory_limit(void **state)
 {
-	struct pieces *p = pieces_new();
-	struct bpetrain_opts o = {.merges = 10, .min_count = 1, .mem = 1000};
-	struct bpetrain t;
+	struct pretokens *p = pretokens_new();
+	struct bpe_train_opts o = {.merges = 10, .min_count = 1, .mem = 1000};
+	struct bpe_train t;
 	struct err e = {0};
 
 	(void)state;
 	puts_(p, "abcabc", 1);
-	assert_int_equal(bpetrain_run(p, &o, &t, &e), -1);
+	assert_int_equal(bpe_train_run(p, &o, &t, &e), -1);
 	assert_non_null(strstr(e.msg, "--mem 1000"));
-	pieces_free(p);
+	pretokens_free(p);
 }
 
 int

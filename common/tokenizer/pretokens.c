@@ -1,18 +1,17 @@
 /*
- * train_pieces.c - counting equal pieces
+ * pretokens.c - distinct pre-tokens and their counts
  *
- * Nearly all pieces are short and come again and again, so the time goes
- * into one look-up a piece.  A piece of up to 15 bytes is its own key: two
- * 64-bit words, padded with zeros, the length in the last byte (so no key is
- * all zero, and an empty slot has hi 0).  A look-up compares two words and
- * touches one slot; keys of a batch are made, hashed and prefetched before
- * the first of them is looked up, so that misses overlap.  Longer pieces are
- * in a second table, by 64-bit hash, their bytes in an arena.
+ * Nearly all pre-tokens are short and recur, so the time goes into one
+ * look-up per pre-token.  One of up to 15 bytes is its own key
+ * (pretoken_key.h): a look-up compares two words and touches one slot.  The
+ * keys of a batch are made, hashed and prefetched before the first of them is
+ * looked up, so that cache misses overlap.  Longer pre-tokens are in a second
+ * table, by 64-bit hash, their bytes in an arena.
  *
  * Both tables are open addressing with linear probing, at most 5/8 full, and
- * are grown before a batch, never inside it.
+ * grow before a batch, never inside it.
  */
-#include "tokenizer/train.h"
+#include "tokenizer/pretokens.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,21 +19,18 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
+#include "tokenizer/pretoken_key.h"
 
 enum {
-	SHORT = 15,		/* bytes of the longest short piece */
-	BATCH = 256,		/* pieces looked up together */
+	BATCH = 256,		/* pre-tokens looked up together */
 	BITS = 14,		/* slots of a new table, as a power of two */
-	BLOCK = 1 << 20		/* bytes of one arena block */
-};
-
-struct key {
-	uint64_t lo, hi;
+	BLOCK = 1 << 20		/* bytes of an arena block */
 };
 
 struct brief {			/* slot of the short table; empty: hi 0 */
-	struct key key;
+	struct pretoken_key key;
 	uint64_t count;
 };
 
@@ -43,29 +39,22 @@ struct lengthy {		/* slot of the long table; empty: p NULL */
 	uint64_t n, hash, count;
 };
 
-struct block {
-	struct block *next;
-	size_t n, cap;
-	char v[];
-};
-
-struct pieces {
+struct pretokens {
 	struct brief *brief;	/* [1 << bits] */
 	size_t nbrief;
 	unsigned bits;
 	struct lengthy *lengthy;	/* [1 << lbits] */
 	size_t nlengthy;
 	unsigned lbits;
-	struct block *blocks;
+	struct arena arena;	/* bytes of long pre-tokens */
 	uint64_t total, bytes;
-	uint64_t arena;		/* bytes held by blocks */
-	uint64_t long_bytes;	/* bytes of long pieces */
+	uint64_t long_bytes;	/* bytes of long pre-tokens */
 };
 
-struct pieces *
-pieces_new(void)
+struct pretokens *
+pretokens_new(void)
 {
-	struct pieces *p = xcalloc(1, sizeof *p);
+	struct pretokens *p = xcalloc(1, sizeof *p);
 
 	p->bits = p->lbits = BITS;
 	p->brief = mem_pages(sizeof *p->brief << p->bits);
@@ -74,25 +63,20 @@ pieces_new(void)
 }
 
 void
-pieces_free(struct pieces *p)
+pretokens_free(struct pretokens *p)
 {
-	struct block *next;
-
 	if (!p)
 		return;
-	for (struct block *b = p->blocks; b; b = next) {
-		next = b->next;
-		free(b);
-	}
+	arena_clear(&p->arena);
 	mem_pages_free(p->brief, sizeof *p->brief << p->bits);
 	mem_pages_free(p->lengthy, sizeof *p->lengthy << p->lbits);
 	free(p);
 }
 
-/* ---- short pieces ---- */
+/* ---- short pre-tokens ---- */
 
 static inline size_t
-key_hash(struct key k, unsigned bits)
+key_hash(struct pretoken_key k, unsigned bits)
 {
 	uint64_t h = (k.lo ^ (k.hi << 32 | k.hi >> 32) * 0x9e3779b97f4a7c15u)
 		* 0xd6e8feb86659fd93u;
@@ -100,24 +84,8 @@ key_hash(struct key k, unsigned bits)
 	return (h ^ h >> 32) * 0x9e3779b97f4a7c15u >> (64 - bits);
 }
 
-/* The key of p[0..n), 1 <= n <= SHORT; 16 bytes can be read at p. */
-static inline struct key
-key_load(const char *p, size_t n)
-{
-	/* masks of the low and high word by length */
-	struct key k;
-	uint64_t keep = n < 8 ? ((uint64_t)1 << 8 * n) - 1 : ~(uint64_t)0;
-	uint64_t over = n < 8 ? 0 : ((uint64_t)1 << 8 * (n - 8)) - 1;
-
-	memcpy(&k.lo, p, 8);
-	memcpy(&k.hi, p + 8, 8);
-	k.lo &= keep;
-	k.hi = (k.hi & over) | (uint64_t)n << 56;
-	return k;
-}
-
 static inline void
-brief_count(struct brief *t, size_t mask, size_t i, struct key k,
+brief_count(struct brief *t, size_t mask, size_t i, struct pretoken_key k,
 	    uint64_t weight, size_t *fresh)
 {
 	for (;; i = (i + 1) & mask) {
@@ -133,7 +101,7 @@ brief_count(struct brief *t, size_t mask, size_t i, struct key k,
 }
 
 static void
-brief_grow(struct pieces *p)
+brief_grow(struct pretokens *p)
 {
 	struct brief *old = p->brief;
 	size_t n = (size_t)1 << p->bits, fresh = 0;
@@ -148,35 +116,10 @@ brief_grow(struct pieces *p)
 	mem_pages_free(old, sizeof *old * n);
 }
 
-/* ---- long pieces ---- */
-
-static const char *
-arena_copy(struct pieces *p, const char *s, size_t n)
-{
-	struct block *b = p->blocks;
-
-	if (!b || b->cap - b->n < n) {
-		size_t cap = n > BLOCK / 4 ? n : BLOCK;
-
-		b = xmalloc(sizeof *b + cap);
-		b->n = 0;
-		b->cap = cap;
-		p->arena += sizeof *b + cap;
-		/* a block for one large piece goes behind the open one */
-		if (p->blocks && cap == n) {
-			b->next = p->blocks->next;
-			p->blocks->next = b;
-		} else {
-			b->next = p->blocks;
-			p->blocks = b;
-		}
-	}
-	b->n += n;
-	return memcpy(b->v + b->n - n, s, n);
-}
+/* ---- long pre-tokens ---- */
 
 static void
-lengthy_grow(struct pieces *p)
+lengthy_grow(struct pretokens *p)
 {
 	struct lengthy *old = p->lengthy;
 	size_t n = (size_t)1 << p->lbits, mask = 2 * n - 1;
@@ -196,7 +139,7 @@ lengthy_grow(struct pieces *p)
 }
 
 static void
-lengthy_count(struct pieces *p, const char *s, size_t n, uint64_t weight)
+lengthy_count(struct pretokens *p, const char *s, size_t n, uint64_t weight)
 {
 	uint64_t hash = XXH3_64bits(s, n);
 	size_t mask = ((size_t)1 << p->lbits) - 1, i = hash & mask;
@@ -206,7 +149,10 @@ lengthy_count(struct pieces *p, const char *s, size_t n, uint64_t weight)
 		if (l->hash == hash && l->n == n && memcmp(l->p, s, n) == 0)
 			break;
 	if (!l->p) {
-		*l = (struct lengthy){arena_copy(p, s, n), n, hash, 0};
+		char *copy = arena_take(&p->arena, n, BLOCK);
+
+		memcpy(copy, s, n);
+		*l = (struct lengthy){copy, n, hash, 0};
 		p->long_bytes += n;
 		if (8 * ++p->nlengthy > (size_t)5 << p->lbits) {
 			l->count = weight;
@@ -219,21 +165,11 @@ lengthy_count(struct pieces *p, const char *s, size_t n, uint64_t weight)
 
 /* ---- texts ---- */
 
-/* A piece that ends less than 16 bytes before the text does. */
-static struct key
-key_tail(const char *p, size_t n)
-{
-	char room[16] = {0};
-
-	memcpy(room, p, n);
-	return key_load(room, n);
-}
-
 static void
-batch_add(struct pieces *p, const char *text, size_t n, size_t start,
+batch_add(struct pretokens *p, const char *text, size_t n, size_t start,
 	  const uint32_t *ends, size_t nends, uint64_t weight)
 {
-	struct key key[BATCH];
+	struct pretoken_key key[BATCH];
 	uint32_t slot[BATCH];
 	size_t nkeys = 0, mask = ((size_t)1 << p->bits) - 1;
 
@@ -241,11 +177,10 @@ batch_add(struct pieces *p, const char *text, size_t n, size_t start,
 		size_t len = ends[i] - start;
 		const char *s = text + start;
 
-		if (len > SHORT) {
+		if (len > PRETOKEN_SHORT) {
 			lengthy_count(p, s, len, weight);
 		} else {
-			key[nkeys] = n - start >= 16 ? key_load(s, len)
-				: key_tail(s, len);
+			key[nkeys] = pretoken_key(s, len, n - start);
 			slot[nkeys] = key_hash(key[nkeys], p->bits);
 			__builtin_prefetch(&p->brief[slot[nkeys]], 1);
 			nkeys++;
@@ -257,9 +192,9 @@ batch_add(struct pieces *p, const char *text, size_t n, size_t start,
 			    &p->nbrief);
 }
 
-/* Count n pieces of `bytes` bytes, `weight` times, if that stays below 2^63. */
+/* Count n pre-tokens of `bytes` bytes, `weight` times, if that stays below 2^63. */
 static int
-totals_add(struct pieces *p, uint64_t n, uint64_t bytes, uint64_t weight,
+totals_add(struct pretokens *p, uint64_t n, uint64_t bytes, uint64_t weight,
 	   struct err *e)
 {
 	uint64_t more, sum;
@@ -275,7 +210,7 @@ totals_add(struct pieces *p, uint64_t n, uint64_t bytes, uint64_t weight,
 }
 
 int
-pieces_add(struct pieces *p, const char *text, size_t n, size_t start,
+pretokens_add(struct pretokens *p, const char *text, size_t n, size_t start,
 	   const uint32_t *ends, size_t nends, uint64_t weight, struct err *e)
 {
 	if (nends == 0 || weight == 0)
@@ -296,7 +231,7 @@ pieces_add(struct pieces *p, const char *text, size_t n, size_t start,
 }
 
 int
-pieces_merge(struct pieces *to, const struct pieces *from, struct err *e)
+pretokens_merge(struct pretokens *to, const struct pretokens *from, struct err *e)
 {
 	size_t mask;
 
@@ -323,17 +258,17 @@ pieces_merge(struct pieces *to, const struct pieces *from, struct err *e)
 	return 0;
 }
 
-/* ---- what is there ---- */
+/* ---- sizes, walk ---- */
 
 uint64_t
-pieces_memory(const struct pieces *p)
+pretokens_memory(const struct pretokens *p)
 {
 	return (sizeof *p->brief << p->bits) +
-		(sizeof *p->lengthy << p->lbits) + p->arena;
+		(sizeof *p->lengthy << p->lbits) + p->arena.held;
 }
 
 void
-pieces_size(const struct pieces *p, struct pieces_size *s)
+pretokens_size(const struct pretokens *p, struct pretokens_size *s)
 {
 	s->total = p->total;
 	s->bytes = p->bytes;
@@ -341,11 +276,11 @@ pieces_size(const struct pieces *p, struct pieces_size *s)
 	s->distinct_bytes = p->long_bytes;
 	for (size_t i = 0; i < (size_t)1 << p->bits; i++)
 		s->distinct_bytes += p->brief[i].key.hi >> 56;
-	s->memory = pieces_memory(p);
+	s->memory = pretokens_memory(p);
 }
 
 int
-pieces_next(const struct pieces *p, size_t *it, struct piece *out)
+pretokens_next(const struct pretokens *p, size_t *it, struct pretoken *out)
 {
 	size_t n = (size_t)1 << p->bits, m = (size_t)1 << p->lbits;
 

@@ -1,22 +1,22 @@
 /*
- * train_report.c - what a training run tells about itself
+ * bpe_train_report.c - counts and summary of a training run
  */
-#include "tokenizer/train_report.h"
+#include "tokenizer/bpe_train_report.h"
 
 typedef unsigned long long ull;	/* for printf */
 
 static ull
-last_count(const struct bpetrain *t)
+last_count(const struct bpe_train *t)
 {
 	return t->n ? t->count[t->n - 1] : 0;
 }
 
 void
-bpetrain_stats(const struct bpetrain_report *r, struct buf *b)
+bpe_train_report_stats(const struct bpe_train_report *r, struct buf *b)
 {
-	struct pieces_size z;
+	struct pretokens_size z;
 
-	pieces_size(r->pieces, &z);
+	pretokens_size(r->pretokens, &z);
 	buf_putc(b, '{');
 	doc_stats_json(r->docs, b);
 	buf_printf(b, ",\"pieces\":%llu,\"pieces_distinct\":%llu,"
@@ -27,17 +27,17 @@ bpetrain_stats(const struct bpetrain_report *r, struct buf *b)
 }
 
 void
-bpetrain_summary(const struct bpetrain_report *r, struct buf *b)
+bpe_train_report_summary(const struct bpe_train_report *r, struct buf *b)
 {
 	const struct doc_stats *d = r->docs;
-	struct pieces_size z;
+	struct pretokens_size z;
 
-	pieces_size(r->pieces, &z);
+	pretokens_size(r->pretokens, &z);
 	buf_printf(b, "%llu documents, %llu bytes, %llu replaced characters; "
-		   "%llu left out, %llu bad\n", (ull)d->docs_kept,
+		   "%llu dropped, %llu bad\n", (ull)d->docs_kept,
 		   (ull)d->bytes_kept, (ull)d->surrogates,
 		   (ull)d->docs_dropped, (ull)d->docs_bad);
-	buf_printf(b, "%llu pieces, %llu distinct of %llu bytes\n",
+	buf_printf(b, "%llu pre-tokens, %llu distinct of %llu bytes\n",
 		   (ull)z.total, (ull)z.distinct, (ull)z.distinct_bytes);
 	buf_printf(b, "%zu tokens, the last merge seen %llu times; %llu MB "
 		   "while merging\n", r->tokens, last_count(r->learned),

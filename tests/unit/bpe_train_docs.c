@@ -9,7 +9,8 @@
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "tokenizer/bpe.h"
-#include "tokenizer/train_docs.h"
+#include "tokenizer/bpe_train.h"
+#include "tokenizer/bpe_train_docs.h"
 #include "record/vocab.h"
 
 #define TEXT "tests/data/text/"
@@ -23,11 +24,11 @@ static const char *const corpus[] = {
 enum { NCORPUS = sizeof corpus / sizeof *corpus };
 
 struct run {
-	struct bpetrain_docs o;
+	struct bpe_train_docs o;
 	struct doc_opts doc;
 	const char *split;
 	struct doc_stats stats;
-	struct bpetrain t;
+	struct bpe_train t;
 	struct err e;
 };
 
@@ -37,23 +38,23 @@ run_init(struct run *r, const char *const *paths, size_t n)
 	memset(r, 0, sizeof *r);
 	doc_opts_init(&r->doc);
 	r->split = "gpt2";
-	r->o = (struct bpetrain_docs){
+	r->o = (struct bpe_train_docs){
 		.paths = paths, .npaths = n, .doc = &r->doc, .frac = 1,
 		.threads = 1
 	};
 }
 
-static struct pieces *
+static struct pretokens *
 run_count(struct run *r)
 {
 	struct split *s;
-	struct pieces *p;
+	struct pretokens *p;
 
 	r->e.set = 0;
 	s = split_new(&r->split, NULL, 1, &r->e);
 	assert_non_null(s);
 	r->o.split = s;
-	p = bpetrain_count(&r->o, &r->stats, &r->e);
+	p = bpe_train_docs_count(&r->o, &r->stats, &r->e);
 	split_free(s);
 	return p;
 }
@@ -61,16 +62,16 @@ run_count(struct run *r)
 static void
 run_learn(struct run *r, uint32_t merges)
 {
-	const struct bpetrain_opts o = {.merges = merges, .min_count = 1};
-	struct pieces *p = run_count(r);
+	const struct bpe_train_opts o = {.merges = merges, .min_count = 1};
+	struct pretokens *p = run_count(r);
 
 	assert_non_null(p);
-	assert_int_equal(bpetrain_run(p, &o, &r->t, &r->e), 0);
-	pieces_free(p);
+	assert_int_equal(bpe_train_run(p, &o, &r->t, &r->e), 0);
+	pretokens_free(p);
 }
 
 static void
-assert_merges(const struct bpetrain *a, const struct bpetrain *b)
+assert_merges(const struct bpe_train *a, const struct bpe_train *b)
 {
 	assert_int_equal(a->n, b->n);
 	assert_memory_equal(a->pair, b->pair, a->n * sizeof *a->pair);
@@ -120,7 +121,7 @@ test_merges_of_the_peer(void **state)
 				assert_int_equal(r.t.pair[k][0], want[k][0]);
 				assert_int_equal(r.t.pair[k][1], want[k][1]);
 			}
-			bpetrain_clear(&r.t);
+			bpe_train_clear(&r.t);
 		}
 		free(want);
 	}
@@ -141,8 +142,8 @@ test_any_order_of_files(void **state)
 	run_learn(&b, 3000);
 	assert_merges(&a.t, &b.t);
 	assert_true(a.stats.digest_in == b.stats.digest_in);
-	bpetrain_clear(&a.t);
-	bpetrain_clear(&b.t);
+	bpe_train_clear(&a.t);
+	bpe_train_clear(&b.t);
 }
 
 /* ---- replay ---- */
@@ -155,8 +156,8 @@ static void
 test_replay_on_the_text(void **state)
 {
 	struct run r;
-	struct pieces *p;
-	struct piece piece;
+	struct pretokens *p;
+	struct pretoken piece;
 	size_t it = 0, n = 0, it2;
 	uint32_t **id;
 	size_t *len;
@@ -166,12 +167,12 @@ test_replay_on_the_text(void **state)
 	run_init(&r, corpus + 5, 1);
 	run_learn(&r, 300);
 	p = run_count(&r);
-	while (pieces_next(p, &it, &piece))
+	while (pretokens_next(p, &it, &piece))
 		n++;
 	id = xcalloc(n, sizeof *id);
 	len = xcalloc(n, sizeof *len);
 	count = xcalloc(n, sizeof *count);
-	for (it2 = it = 0; pieces_next(p, &it, &piece); it2++) {
+	for (it2 = it = 0; pretokens_next(p, &it, &piece); it2++) {
 		len[it2] = piece.bytes.n;
 		count[it2] = piece.count;
 		id[it2] = xcalloc(piece.bytes.n, sizeof **id);
@@ -207,8 +208,8 @@ test_replay_on_the_text(void **state)
 	free(id);
 	free(len);
 	free(count);
-	pieces_free(p);
-	bpetrain_clear(&r.t);
+	pretokens_free(p);
+	bpe_train_clear(&r.t);
 }
 
 /* ---- the file that is written ---- */
@@ -372,7 +373,7 @@ test_files_read_again(void **state)
 		vocab_free(json);
 		vocab_free(ranks);
 		buf_clear(&buf);
-		bpetrain_clear(&r.t);
+		bpe_train_clear(&r.t);
 	}
 	free(room);
 	test_remove(dir);
@@ -406,7 +407,7 @@ test_weights(void **state)
 	assert_int_equal(r.t.n, 2);
 	assert_int_equal(r.t.pair[0][0], vocab_byte_id['a']);
 	assert_true(r.t.count[0] == 3000000000u && r.t.count[1] == 5);
-	bpetrain_clear(&r.t);
+	bpe_train_clear(&r.t);
 	test_remove(dir);
 }
 
@@ -423,7 +424,7 @@ test_bad_weights(void **state)
 		char line[200], *dir = test_folder();
 		const char *paths[1];
 		struct run r;
-		struct pieces *p;
+		struct pretokens *p;
 
 		snprintf(line, sizeof line, "{\"text\":\"a\",\"n\":1}\n"
 			 "{\"text\":\"bb\"%s}\nnot json\n", bad[i]);
@@ -437,7 +438,7 @@ test_bad_weights(void **state)
 		assert_non_null(p);
 		assert_int_equal(r.stats.docs_bad, 2);
 		assert_int_equal(r.stats.docs_kept, 1);
-		pieces_free(p);
+		pretokens_free(p);
 		test_remove(dir);
 	}
 }
@@ -464,8 +465,8 @@ test_sample(void **state)
 			a.stats.docs_in * 6 / 10);
 	assert_int_equal(a.stats.docs_kept + a.stats.docs_dropped,
 			 a.stats.docs_in);
-	bpetrain_clear(&a.t);
-	bpetrain_clear(&b.t);
+	bpe_train_clear(&a.t);
+	bpe_train_clear(&b.t);
 }
 
 static void
@@ -486,8 +487,8 @@ test_max_docs(void **state)
 	assert_int_equal(a.stats.docs_kept, 37);
 	assert_int_equal(a.stats.docs_dropped, a.stats.docs_in - 37);
 	assert_true(a.stats.digest_kept == b.stats.digest_kept);
-	bpetrain_clear(&a.t);
-	bpetrain_clear(&b.t);
+	bpe_train_clear(&a.t);
+	bpe_train_clear(&b.t);
 	/* more than there are: all */
 	run_init(&a, straight, 3);
 	run_init(&b, straight, 3);
@@ -496,8 +497,8 @@ test_max_docs(void **state)
 	run_learn(&b, 1000);
 	assert_merges(&a.t, &b.t);
 	assert_true(a.stats.digest_kept == a.stats.digest_in);
-	bpetrain_clear(&a.t);
-	bpetrain_clear(&b.t);
+	bpe_train_clear(&a.t);
+	bpe_train_clear(&b.t);
 }
 
 /* The smallest ranks of a sample are the smallest of all. */
@@ -505,7 +506,7 @@ static void
 test_max_docs_of_a_sample(void **state)
 {
 	struct run a, b;
-	struct pieces *p, *q;
+	struct pretokens *p, *q;
 
 	(void)state;
 	run_init(&a, corpus, NCORPUS);
@@ -515,8 +516,8 @@ test_max_docs_of_a_sample(void **state)
 	p = run_count(&a);
 	q = run_count(&b);
 	assert_true(a.stats.digest_kept == b.stats.digest_kept);
-	pieces_free(p);
-	pieces_free(q);
+	pretokens_free(p);
+	pretokens_free(q);
 }
 
 /* ---- limits ---- */
