@@ -199,15 +199,22 @@ install: all	## install: programs, manual pages, completions to PREFIX
 		install -d $(DEST)/share/man/man$$s && \
 		install -m 644 "$$@" $(DEST)/share/man/man$$s || exit 1; \
 	done
+	install -d $(DEST)/share/zsh/site-functions \
+		$(DEST)/share/fish/vendor_completions.d
 	for p in $(PROGS); do \
-		$$p --completion bash > $(DEST)/share/bash-completion/completions/$${p##*/} \
+		n=$${p##*/}; \
+		$$p --completion bash > $(DEST)/share/bash-completion/completions/$$n && \
+		$$p --completion zsh > $(DEST)/share/zsh/site-functions/_$$n && \
+		$$p --completion fish > $(DEST)/share/fish/vendor_completions.d/$$n.fish \
 		|| exit 1; \
 	done
 
 uninstall:	## uninstall: take them away again
 	for p in $(notdir $(PROGS)); do \
 		rm -f $(DEST)/bin/$$p \
-			$(DEST)/share/bash-completion/completions/$$p; \
+			$(DEST)/share/bash-completion/completions/$$p \
+			$(DEST)/share/zsh/site-functions/_$$p \
+			$(DEST)/share/fish/vendor_completions.d/$$p.fish; \
 	done
 	for m in $(notdir $(wildcard man/*.[157])); do \
 		rm -f $(DEST)/share/man/man$${m##*.}/$$m; \

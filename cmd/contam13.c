@@ -109,14 +109,11 @@ check(const struct args *a, const struct options *o)
 
 	if (!c->against.n)
 		args_usage(a, "--against FILE is required");
-	if (o->list && o->cut)
-		args_usage(a, "--cut and --list exclude each other");
+	args_check(a);
 	if (c->tokens != (c->tokenizer != NULL))
 		args_usage(a, "--tokens and --tokenizer need each other");
 	if (c->split && !c->tokenizer)
 		args_usage(a, "--split needs --tokenizer");
-	if (o->format && !c->tokens)
-		args_usage(a, "--shard-format needs --tokens");
 	check_shards(a, o);
 	check_table(a, c);
 }
@@ -126,54 +123,54 @@ main(int argc, char **argv)
 {
 	struct options o = {.ngram = "13", .c.window = -1, .c.eot = -1};
 	struct contam_opts *c = &o.c;
-	struct arg table[15 + FILTER_ARGS] = {
-		{"against", 0, ARG_STRS, &c->against, "FILE|DIR",
-		 "search for this benchmark, or those of a folder; repeatable",
-		 0, 0, NULL, NULL},
-		{"bench-fields", 0, ARG_STR, &c->fields, "NAMES",
-		 "use these fields of an example, separated by commas", 0, 0,
-		 NULL, NULL},
-		{"ngram", 'n', ARG_STR, &o.ngram, "N",
-		 "match N words in a row; auto: 8 to 13, by benchmark", 0, 0,
-		 NULL, NULL},
-		{"max-df", 0, ARG_INT, &c->max_df, "N",
-		 "ignore n-grams in more than N documents; 0: none", 0, 1e15,
-		 NULL, NULL},
-		{"tokens", 0, ARG_FLAG, &c->tokens, NULL,
-		 "match token ids, in documents or shards", 0, 0, NULL, NULL},
+	const struct arg table[] = {
+		OPT_GROUP("Matching"),
+		OPT_STRS("against", &c->against, "FILE|DIR",
+			 "Benchmark, or folder of them; repeatable"),
+		OPT_STR("bench-fields", &c->fields, "NAMES",
+			"Benchmark fields, separated by commas"),
+		OPT_STR("ngram", &o.ngram, "N",
+			"Words, or auto: 8 to 13 per benchmark",
+			.letter = 'n'),
+		OPT_INT("max-df", &c->max_df, "N", 0, 1e15,
+			"Ignore n-grams in more than N documents; 0: none"),
+		OPT_FLAG("tokens", &c->tokens, "Match token ids"),
 		VOCAB_ARGS(&c->tokenizer, &c->split,
-			   "tokenizer of --tokens"),
-		{"shard-format", 0, ARG_ENUM, &c->shard_format, "NAME",
-		 "read shards of this format", 0, 0,
-		 shard_read_names, &o.format},
-		{"eot", 0, ARG_INT, &c->eot, "ID",
-		 "end documents of such shards at this id; -1: EOS", -1,
-		 4294967295.0, NULL, &o.eot},
-		{"cut", 0, ARG_INT, &c->window, "W",
-		 "cut hits and W characters around them, keep the rest", 0,
-		 1e9, NULL, &o.cut},
-		{"list", 0, ARG_FLAG, &o.list, NULL,
-		 "keep every document", 0, 0, NULL, NULL},
-		{"table", 0, ARG_STR, &c->table, "FILE",
-		 "write the result for each benchmark as TSV", 0, 0, NULL,
-		 NULL},
-		{"json", 0, ARG_FLAG, &c->json, NULL,
-		 "write that table as JSON Lines", 0, 0, NULL, NULL},
-		{"scores", 0, ARG_STR, &c->scores, "FILE",
-		 "add mean scores by class, from the examples' scores", 0, 0,
-		 NULL, NULL},
-		{"subsets", 0, ARG_STR, &c->subsets, "DIR",
-		 "write the clean, dirty and short examples", 0, 0, NULL,
-		 NULL},
+			   "tokenizer.json or .tiktoken, for --tokens"),
+		OPT_ENUM("shard-format", &c->shard_format, "NAME",
+			 shard_read_names, "Format of the shards to search",
+			 .given = &o.format, .of = "tokens", .brief = 1),
+		OPT_INT("eot", &c->eot, "ID", -1, 4294967295.0,
+			"Id between documents, if shards have no boundaries",
+			.given = &o.eot),
+		OPT_GROUP("Action"),
+		OPT_INT("cut", &c->window, "W", 0, 1e9,
+			"Cut hits and W characters around them",
+			.given = &o.cut),
+		OPT_FLAG("list", &o.list, "Keep every document"),
+		OPT_GROUP("Reports"),
+		OPT_STR("table", &c->table, "FILE",
+			"Write one line per benchmark"),
+		OPT_FLAG("json", &c->json, "Write the table as JSON Lines"),
+		OPT_STR("scores", &c->scores, "FILE",
+			"Scores of the examples, for the table"),
+		OPT_STR("subsets", &c->subsets, "DIR",
+			"Write clean, dirty and short examples"),
+		FILTER_ARGS(&c->filter),
+		OPT_END
 	};
-	struct args a = {"contam13", "--against FILE|DIR [options] [FILE...]",
-			 "find benchmark examples in training data", table, 15};
+	static const char *const exclude[] = {"cut list", NULL};
+	const struct args a = {
+		"contam13", "--against FILE|DIR [options] [FILE...]",
+		"Find benchmark examples in training data.",
+		"contam13 --against bench/ -o clean.jsonl docs.jsonl.zst",
+		table, exclude
+	};
 	struct err e = {0};
 	int first, status;
 
 	filter_opts_init(&c->filter);
 	o.docs = c->filter.doc;
-	a.n += filter_opts_args(&c->filter, table + a.n);
 	first = args_parse(&a, argc, argv);
 	c->threads = args_common.threads;
 	c->quiet = args_common.quiet;

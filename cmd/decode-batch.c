@@ -155,21 +155,7 @@ parse_window(struct options *o, const struct args *a)
 static void
 consistent(struct options *o, const struct args *a)
 {
-	if (!!o->window + !!o->doc + o->has_random + o->has_step + o->check > 1)
-		args_usage(a, "--window, --doc, --random, --step and --check "
-			   "exclude each other");
-	if (o->ids + o->targets > 1 || (o->targets && o->json) ||
-	    (o->check && (o->ids || o->targets)))
-		args_usage(a, "--ids, --targets, --json and --check: one at a "
-			   "time (--json has ids and targets)");
-	if (o->has_step && !o->run)
-		args_usage(a, "--step needs --run DIR");
-	if (o->has_step && (o->has_order || o->has_len || o->has_seed ||
-			    o->has_batch || o->has_mask))
-		args_usage(a, "--order, --seq-len, --seed, --batch-size and "
-			   "--doc-mask are those of the run with --step");
-	if (o->has_rank && !o->has_step)
-		args_usage(a, "--rank needs --step N");
+	args_check(a);
 	if (!o->npaths && !o->run && isatty(STDIN_FILENO))
 		args_usage(a, "no FILE, and stdin is a terminal");
 }
@@ -229,75 +215,78 @@ main(int argc, char **argv)
 		.share = 0.9, .rate = 1e-6, .eot = -1, .seed = 1, .step = -1,
 		.rank = -1};
 	const struct arg table[] = {
-		{NULL, 0, ARG_SECTION, NULL, NULL, "Which", 0, 0, NULL, NULL},
-		{"window", 0, ARG_STR, &o.window, "N[:COUNT]",
-		 "windows from number N on (0)", 0, 0, NULL, NULL},
-		{"doc", 0, ARG_STR, &o.doc, "ID",
-		 "the document of this id, whole", 0, 0, NULL, NULL},
-		{"random", 0, ARG_INT, &o.random, "N",
-		 "N different windows drawn by --seed", 1, 1e15, NULL,
-		 &o.has_random},
-		{"run", 0, ARG_STR, &o.run, "DIR",
-		 "shards, order and tokenizer of a run of lm-train", 0, 0, NULL,
-		 NULL},
-		{"step", 0, ARG_INT, &o.step, "N",
-		 "the batch of this step of the run", 0, 1e15, NULL,
-		 &o.has_step},
-		{"rank", 0, ARG_INT, &o.rank, "R",
-		 "of it, the windows of this rank", 0, 1e6, NULL, &o.has_rank},
-		{"check", 0, ARG_FLAG, &o.check, NULL,
-		 "look for faults in all documents; status 1 if there are", 0,
-		 0, NULL, NULL},
-		{NULL, 0, ARG_SECTION, NULL, NULL, "How", 0, 0, NULL, NULL},
+		OPT_GROUP("What to show"),
+		OPT_STR("window", &o.window, "N[:COUNT]",
+			"COUNT windows from number N on [0:1]"),
+		OPT_STR("doc", &o.doc, "ID",
+			"The whole document with this id"),
+		OPT_INT("random", &o.random, "N", 1, 1e15,
+			"N different windows, chosen by --seed",
+			.given = &o.has_random),
+		OPT_STR("run", &o.run, "DIR",
+			"Shards, order and tokenizer of an lm-train run"),
+		OPT_INT("step", &o.step, "N", 0, 1e15,
+			"The batch of this step of the run",
+			.given = &o.has_step, .of = "run"),
+		OPT_INT("rank", &o.rank, "R", 0, 1e6,
+			"Only this rank's windows of the batch",
+			.given = &o.has_rank, .of = "step"),
+		OPT_FLAG("check", &o.check,
+			 "Check all documents; status 1 if any check fails"),
+		OPT_GROUP("Format"),
 		VOCAB_ARGS(&o.tokenizer, &o.split,
-			   "tokenizer.json or .tiktoken; without it ids only"),
-		{"ids", 0, ARG_FLAG, &o.ids, NULL, "a line of ids a window", 0,
-		 0, NULL, NULL},
-		{"targets", 0, ARG_FLAG, &o.targets, NULL,
-		 "a table of inputs beside their targets", 0, 0, NULL, NULL},
-		{"json", 0, ARG_FLAG, &o.json, NULL,
-		 "JSON Lines: ids, targets, mask, documents", 0, 0, NULL, NULL},
-		{"doc-mask", 0, ARG_BOOL, &o.doc_mask, NULL,
-		 "a target in another document does not count", 0, 0, NULL,
-		 &o.has_mask},
-		{"output", 'o', ARG_STR, &o.out, "FILE",
-		 "write there instead of stdout", 0, 0, NULL, NULL},
-		{"seed", 0, ARG_INT, &o.seed, "N",
-		 "for --random, and the order of --check", 0, 9e15, NULL,
-		 &o.has_seed},
-		{NULL, 0, ARG_SECTION, NULL, NULL, "Shards", 0, 0, NULL, NULL},
-		{"shard-format", 0, ARG_ENUM, &o.format, "NAME",
-		 "format of shards without a magic number", 0, 0,
-		 shard_read_names, &o.has_format},
-		{"seq-len", 0, ARG_INT, &o.seq_len, "N",
-		 "tokens a window; 0: as the shards say", 0, 1073741824,
-		 NULL, &o.has_len},
-		{"id-bytes", 0, ARG_INT, &o.width, "N",
-		 "2 or 4 bytes an id in raw files; 0: by index or vocabulary",
-		 0, 4, NULL, NULL},
-		{"eot", 0, ARG_INT, &o.eot, "ID",
-		 "id between documents, for files without an index; -1: EOS "
-		 "of the tokenizer", -1, 4294967295.0, NULL, NULL},
-		{NULL, 0, ARG_SECTION, NULL, NULL, "Limits of --check", 0, 0,
-		 NULL, NULL},
-		{"max-rate", 0, ARG_REAL, &o.rate, "X",
-		 "U+FFFD and mojibake for each token that are no fault", 0, 1,
-		 NULL, NULL},
-		{"max-repeat", 0, ARG_INT, &o.repeat, "N",
-		 "the same token in a row that is no fault", 1, 1e9, NULL,
-		 NULL},
-		{"batch-size", 0, ARG_INT, &o.batch, "N",
-		 "windows a batch", 1, 1e9, NULL, &o.has_batch},
-		{"max-doc-share", 0, ARG_REAL, &o.share, "X",
-		 "share of a batch at which one document fills it", 0, 1, NULL,
-		 NULL},
-		{"order", 0, ARG_ENUM, &o.order, "NAME",
-		 "order of the windows in the batches", 0, 0, order_names,
-		 &o.has_order},
+			   "tokenizer.json or .tiktoken; without it, ids"),
+		OPT_FLAG("ids", &o.ids, "One line of ids per window"),
+		OPT_FLAG("targets", &o.targets,
+			 "A table of inputs and targets"),
+		OPT_FLAG("json", &o.json,
+			 "JSON Lines: ids, targets, mask, documents"),
+		OPT_BOOL("doc-mask", &o.doc_mask,
+			 "Mask targets in another document",
+			 .given = &o.has_mask),
+		OPT_STR("output", &o.out, "FILE",
+			"Write to FILE instead of stdout", .letter = 'o',
+			.brief = 1),
+		OPT_GROUP("Shards"),
+		OPT_ENUM("shard-format", &o.format, "NAME", shard_read_names,
+			 "Format of the shards", .given = &o.has_format,
+			 .brief = 1),
+		OPT_INT("seq-len", &o.seq_len, "N", 0, 1073741824,
+			"Tokens per window; 0: as packed",
+			.given = &o.has_len),
+		OPT_INT("id-bytes", &o.width, "N", 0, 4,
+			"2 or 4 bytes per id in raw files; 0: detect"),
+		OPT_INT("eot", &o.eot, "ID", -1, 4294967295.0,
+			"Id between documents, for files without an index"),
+		OPT_GROUP("Order, and limits of --check"),
+		OPT_INT("seed", &o.seed, "N", 0, 9e15,
+			"Seed of --random and of the order",
+			.given = &o.has_seed),
+		OPT_ENUM("order", &o.order, "NAME", order_names,
+			 "Order of the windows in batches",
+			 .given = &o.has_order),
+		OPT_INT("batch-size", &o.batch, "N", 1, 1e9,
+			"Windows per batch", .given = &o.has_batch),
+		OPT_REAL("max-rate", &o.rate, "X", 0, 1,
+			 "Accepted U+FFFD and mojibake, per token"),
+		OPT_INT("max-repeat", &o.repeat, "N", 1, 1e9,
+			"Accepted repeats of one token in a row"),
+		OPT_REAL("max-doc-share", &o.share, "X", 0, 1,
+			 "Fraction of a batch at which one document fills it"),
+		OPT_END
 	};
-	const struct args a = {"decode-batch", "[options] [FILE...]",
-		"show what a model sees: windows of shards as text",
-		.table = table, .n = sizeof(table) / sizeof(*table)};
+	static const char *const exclude[] = {
+		"window doc random step check", "ids targets json",
+		"check: ids targets",
+		"step: order seq-len seed batch-size doc-mask no-doc-mask",
+		NULL
+	};
+	const struct args a = {
+		"decode-batch", "[options] [FILE...]",
+		"Show what a model sees: windows of shards as text.",
+		"decode-batch --tokenizer tokenizer.json --window 0:2 train/",
+		table, exclude
+	};
 	struct err e = {0};
 	int at = args_parse(&a, argc, argv), r;
 

@@ -14,6 +14,9 @@
 /* --emit; -1: not given */
 enum { EMIT_BANDS, EMIT_PAIRS };
 
+/* Options of --near also matter where pairs are explained. */
+#define NEAR "near curve explain emit"
+
 struct options {
 	struct dedup_opts d;
 	int emit, unit, curve, json;
@@ -29,73 +32,23 @@ default_methods(struct dedup_opts *o)
 	o->exact = o->near = o->repeats = 1;
 }
 
-/* The help of an option says first whose it is: that method must run. */
-static void
-check_method(const struct args *a, const char *method, int runs)
-{
-	size_t n = strlen(method), i;
-
-	for (i = 0; i < a->n && !runs; i++)
-		if (*a->table[i].given && !strncmp(a->table[i].help, method, n) &&
-		    a->table[i].help[n] == ':')
-			args_usage(a, "--%s is a way of --%s",
-				   a->table[i].name, method);
-}
-
-/* Modes that write no documents exclude what is about those. */
-static void
-check_modes(const struct args *a, const struct options *o)
-{
-	static const char *const not[] = {
-		"exact", "spans", "repeats", "drop-all", "report", "stats",
-		"check"
-	};
-	int modes = (o->emit >= 0) + (o->curve != 0) + (o->explain != NULL);
-	size_t i, k;
-
-	if (modes > 1)
-		args_usage(a, "--emit, --explain and --curve exclude each "
-			   "other");
-	if (o->json && !o->curve && !o->explain)
-		args_usage(a, "--json goes with --explain or --curve");
-	if (o->d.against.n && (o->emit >= 0 || o->curve))
-		args_usage(a, "--against goes with --apply, not with --emit "
-			   "or --curve");
-	for (i = 0; modes && i < sizeof(not) / sizeof(*not); i++)
-		for (k = 0; k < a->n; k++)
-			if (*a->table[k].given &&
-			    !strcmp(a->table[k].name, not[i]))
-				args_usage(a, "--%s has no meaning with %s",
-					   not[i], o->curve ? "--curve" :
-					   o->explain ? "--explain" : "--emit");
-}
+static const char *const exclude[] = {
+	"emit explain curve", "emit apply", "direct drop-all",
+	"emit: against exact spans repeats drop-all report stats check",
+	"curve: against exact spans repeats drop-all report stats check",
+	"explain: exact spans repeats drop-all report stats check",
+	"no-verify: edit-sim direct apply", "span-bytes span-tokens", NULL
+};
 
 static void
 check(const struct args *a, const struct options *o)
 {
 	const struct dedup_opts *d = &o->d;
 
-	check_modes(a, o);
-	check_method(a, "exact", d->exact);
-	check_method(a, "near", d->near || o->curve || o->explain);
-	check_method(a, "spans", d->spans);
-	check_method(a, "repeats", d->repeats);
-	if (d->tokenizer && !d->spans && !d->repeats)
-		args_usage(a, "--tokenizer is a way of --repeats and --spans");
+	args_check(a);
 	if (d->mh.bands * d->mh.rows > MINHASH_MAX)
 		args_usage(a, "--bands times --rows is %lld, more than %d",
 			   (long long)(d->mh.bands * d->mh.rows), MINHASH_MAX);
-	if (d->drop_all && d->direct)
-		args_usage(a, "--drop-all and --direct exclude each other");
-	if ((d->has_edit || d->direct) && !d->verify)
-		args_usage(a, "--no-verify excludes --edit-sim and --direct");
-	if (o->emit >= 0 && d->apply)
-		args_usage(a, "--emit and --apply exclude each other");
-	if (d->apply && !d->verify)
-		args_usage(a, "--apply verifies: no --no-verify");
-	if (d->has_span_bytes && d->has_span_tokens)
-		args_usage(a, "--span-bytes and --span-tokens exclude each "
-			   "other");
 	if (d->split && !d->tokenizer && (!d->spans || d->has_span_bytes))
 		args_usage(a, "--split goes with --tokenizer, or with "
 			   "--spans in tokens");
@@ -172,105 +125,108 @@ main(int argc, char **argv)
 		.mem = (int64_t)2 << 30, .span_tokens = 50, .min_left = 20,
 	}};
 	struct dedup_opts *d = &o.d;
-	struct arg table[33 + GOPHER_ARGS + FILTER_ARGS] = {
-		{"exact", 0, ARG_FLAG, &d->exact, NULL,
-		 "drop texts that are equal byte for byte", 0, 0, NULL, NULL},
-		{"normalize", 0, ARG_FLAG, &d->normalize, NULL,
-		 "exact: case, white space and NFC/NFD make no difference",
-		 0, 0, NULL, NULL},
-		{"near", 0, ARG_FLAG, &d->near, NULL,
-		 "drop texts with nearly the same words", 0, 0, NULL, NULL},
-		{"ngram", 0, ARG_INT, &d->mh.ngram, "N",
-		 "near: words of a shingle", 1, 1000, NULL, NULL},
-		{"unit", 0, ARG_ENUM, &o.unit, "NAME",
-		 "near: what a shingle is made of", 0, 0, unit_names, NULL},
-		{"bands", 0, ARG_INT, &d->mh.bands, "N",
-		 "near: bands; more find more", 1, 65535, NULL, NULL},
-		{"rows", 0, ARG_INT, &d->mh.rows, "N",
-		 "near: hashes of a band; more find less", 1, 65536, NULL,
-		 NULL},
-		{"seed", 0, ARG_INT, &d->mh.seed, "N",
-		 "near: seed of the hashes", 0, 9e15, NULL, NULL},
-		{"threshold", 0, ARG_REAL, &d->threshold, "X",
-		 "near: least Jaccard similarity", 1e-6, 1, NULL, NULL},
-		{"edit-sim", 0, ARG_REAL, &d->edit_sim, "X",
-		 "near: least edit similarity, a second test", 0, 1, NULL,
-		 &d->has_edit},
-		{"verify", 0, ARG_BOOL, &d->verify, NULL,
-		 "near: compare candidates", 0, 0, NULL, NULL},
-		{"direct", 0, ARG_FLAG, &d->direct, NULL,
-		 "near: drop only what is similar to the one kept", 0, 0,
-		 NULL, NULL},
-		{"drop-all", 0, ARG_FLAG, &d->drop_all, NULL,
-		 "drop the first of a cluster too", 0, 0, NULL, NULL},
-		{"against", 0, ARG_STRS, &d->against, "FILE",
-		 "documents that come first and are not printed", 0, 0, NULL,
-		 NULL},
-		{"spans", 0, ARG_FLAG, &d->spans, NULL,
-		 "cut passages that stand before", 0, 0, NULL, NULL},
-		{"span-bytes", 0, ARG_INT, &d->span_bytes, "N",
-		 "spans: shortest passage, bytes", 1, 1 << 30, NULL,
-		 &d->has_span_bytes},
-		{"span-tokens", 0, ARG_INT, &d->span_tokens, "N",
-		 "spans: shortest passage, tokens", 1, 1 << 28, NULL,
-		 &d->has_span_tokens},
-		{"min-left", 0, ARG_INT, &d->min_left, "N",
-		 "spans: drop a text with fewer bytes left", 0, 1e15, NULL,
-		 NULL},
-		{"all", 0, ARG_FLAG, &d->all, NULL,
-		 "spans: cut the first copy too", 0, 0, NULL, NULL},
-		{"repeats", 0, ARG_FLAG, &d->repeats, NULL,
-		 "drop texts that loop", 0, 0, NULL, NULL},
-		{"run-count", 0, ARG_INT, &d->rep.run_count, "N",
-		 "repeats: times an n-gram stands in a row", 2, 1e9, NULL,
-		 NULL},
-		{"run-ngram", 0, ARG_INT, &d->rep.run_max, "N",
-		 "repeats: longest n-gram of a run", 1, 1000, NULL, NULL},
-		{"phrase-count", 0, ARG_INT, &d->rep.phrase_count, "N",
-		 "repeats: times a phrase stands anywhere; 0: off", 0, 1e9,
-		 NULL, NULL},
-		{"phrase-share", 0, ARG_REAL, &d->rep.phrase_share, "X",
-		 "repeats: share of the text that it takes", 0, 1, NULL, NULL},
-		{"mark", 0, ARG_FLAG, &d->mark, NULL,
-		 "repeats: add a field \"repeats\", drop nothing", 0, 0, NULL,
-		 NULL},
-		{"tokenizer", 0, ARG_STR, &d->tokenizer, "FILE",
-		 "repeats, spans: units are its tokens", 0, 0, NULL, NULL},
-		{"split", 0, ARG_STR, &d->split, "NAME",
-		 "split of a .tiktoken file, or of spans", 0, 0, NULL, NULL},
-		{"emit", 0, ARG_ENUM, &o.emit, "WHAT",
-		 "write records for an external sort", 0, 0, emits, NULL},
-		{"apply", 0, ARG_STR, &d->apply, "FILE",
-		 "near: candidates are the pairs of this file", 0, 0, NULL,
-		 NULL},
-		{"explain", 0, ARG_STR, &o.explain, "ID",
-		 "compare this document with that of the first operand", 0, 0,
-		 NULL, NULL},
-		{"curve", 0, ARG_FLAG, &o.curve, NULL,
-		 "print the probability that a pair is found", 0, 0, NULL,
-		 NULL},
-		{"json", 0, ARG_FLAG, &o.json, NULL,
-		 "JSON from --curve and --explain", 0, 0, NULL, NULL},
-		{"mem", 0, ARG_INT, &d->mem, "BYTES",
-		 "memory for keys, sets, spans; the rest goes to $TMPDIR",
-		 1 << 20, 1e15, NULL, NULL},
+	struct arg gopher[GOPHER_ARGS];
+	const struct arg table[] = {
+		OPT_GROUP("Exact duplicates"),
+		OPT_FLAG("exact", &d->exact,
+			 "Drop texts equal byte for byte"),
+		OPT_FLAG("normalize", &d->normalize,
+			 "Ignore case, white space and NFC/NFD",
+			 .of = "exact"),
+		OPT_GROUP("Near duplicates"),
+		OPT_FLAG("near", &d->near, "Drop near duplicates (MinHash)"),
+		OPT_REAL("threshold", &d->threshold, "X", 1e-6, 1,
+			 "Least Jaccard similarity", .of = NEAR),
+		OPT_INT("ngram", &d->mh.ngram, "N", 1, 1000,
+			"Words per shingle", .of = NEAR),
+		OPT_ENUM("unit", &o.unit, "NAME", unit_names,
+			 "Unit of shingles", .of = NEAR),
+		OPT_INT("bands", &d->mh.bands, "N", 1, 65535,
+			"Bands; more find more pairs", .of = NEAR),
+		OPT_INT("rows", &d->mh.rows, "N", 1, 65536,
+			"Hashes per band; more find fewer pairs",
+			.of = NEAR),
+		OPT_INT("seed", &d->mh.seed, "N", 0, 9e15,
+			"Seed of the hashes", .of = NEAR),
+		OPT_REAL("edit-sim", &d->edit_sim, "X", 0, 1,
+			 "Least edit similarity, tested in addition",
+			 .given = &d->has_edit, .of = NEAR),
+		OPT_BOOL("verify", &d->verify,
+			 "Compare candidates before dropping",
+			 .of = NEAR),
+		OPT_FLAG("direct", &d->direct,
+			 "Drop only what is similar to the copy kept",
+			 .of = NEAR),
+		OPT_STR("apply", &d->apply, "FILE",
+			"Candidates are the pairs in FILE", .of = NEAR),
+		OPT_GROUP("Repeated passages"),
+		OPT_FLAG("spans", &d->spans,
+			 "Cut passages that occur earlier"),
+		OPT_INT("span-tokens", &d->span_tokens, "N", 1, 1 << 28,
+			"Shortest passage, in tokens",
+			.given = &d->has_span_tokens, .of = "spans"),
+		OPT_INT("span-bytes", &d->span_bytes, "N", 1, 1 << 30,
+			"Shortest passage, in bytes",
+			.given = &d->has_span_bytes, .of = "spans"),
+		OPT_INT("min-left", &d->min_left, "N", 0, 1e15,
+			"Drop a text with fewer bytes left",
+			.of = "spans"),
+		OPT_FLAG("all", &d->all, "Cut the first copy too",
+			 .of = "spans"),
+		OPT_GROUP("Looping text"),
+		OPT_FLAG("repeats", &d->repeats, "Drop texts that loop"),
+		OPT_INT("run-count", &d->rep.run_count, "N", 2, 1e9,
+			"Times an n-gram occurs in a row", .of = "repeats"),
+		OPT_INT("run-ngram", &d->rep.run_max, "N", 1, 1000,
+			"Longest n-gram of a run", .of = "repeats"),
+		OPT_INT("phrase-count", &d->rep.phrase_count, "N", 0, 1e9,
+			"Times a phrase occurs anywhere; 0: off",
+			.of = "repeats"),
+		OPT_REAL("phrase-share", &d->rep.phrase_share, "X", 0, 1,
+			 "Fraction of the text it covers", .of = "repeats"),
+		OPT_FLAG("mark", &d->mark,
+			 "Add a field \"repeats\" instead of dropping",
+			 .of = "repeats"),
+		OPT_TABLE(gopher),
+		OPT_GROUP("All methods"),
+		OPT_STRS("against", &d->against, "FILE",
+			 "Documents that come first and are not printed"),
+		OPT_FLAG("drop-all", &d->drop_all,
+			 "Drop the first of a cluster too"),
+		OPT_STR("tokenizer", &d->tokenizer, "FILE",
+			"Count tokens of this tokenizer, not words",
+			.of = "repeats spans"),
+		OPT_STR("split", &d->split, "NAME",
+			"Split of a .tiktoken file, or of spans",
+			.brief = 1),
+		OPT_INT("mem", &d->mem, "BYTES", 1 << 20, 1e15,
+			"Memory limit; the rest goes to $TMPDIR"),
+		OPT_GROUP("Instead of documents"),
+		OPT_ENUM("emit", &o.emit, "WHAT", emits,
+			 "Write records for an external sort"),
+		OPT_STR("explain", &o.explain, "ID",
+			"Compare this document with the first operand's"),
+		OPT_FLAG("curve", &o.curve,
+			 "Print the probability that a pair is found"),
+		OPT_FLAG("json", &o.json, "Write JSON Lines",
+			 .of = "explain curve", .brief = 1),
+		FILTER_ARGS(&d->filter),
+		OPT_END
 	};
-	struct args a = {"dedup", "[options] [FILE...]",
-			 "leave out documents that stand in the input before",
-			 table, 33};
-	int given[sizeof(table) / sizeof(*table)] = {0};
+	const struct args a = {
+		"dedup", "[options] [FILE...]",
+		"Remove duplicate documents, repeated passages and looping "
+		"text.",
+		"dedup --near --report why.jsonl -o kept.jsonl docs.jsonl.zst",
+		table, exclude
+	};
 	struct err e = {0};
 	int first, status;
-	size_t i;
 
 	filter_opts_init(&d->filter);
 	repeat_opts_init(&d->rep);
 	gopher_opts_init(&d->gopher);
-	a.n += gopher_opts_args(&d->gopher, table + a.n);
-	a.n += filter_opts_args(&d->filter, table + a.n);
-	for (i = 0; i < a.n; i++)
-		if (!table[i].given)
-			table[i].given = &given[i];
+	gopher_opts_args(&d->gopher, gopher);
 	args_common.frozen = DEDUP_FROZEN;
 	first = args_parse(&a, argc, argv);
 	d->mh.chars = o.unit;

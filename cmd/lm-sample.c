@@ -33,54 +33,52 @@ static struct {
 };
 
 static const struct arg table[] = {
-	{"", 0, ARG_SECTION, NULL, NULL, "Model", 0, 0, NULL, NULL},
-	{"model", 0, ARG_STR, &opt.model, "DIR",
-	 "checkpoint or Hugging Face folder (Llama, Qwen3)", 0, 0, NULL, NULL},
+	OPT_GROUP("Model"),
+	OPT_STR("model", &opt.model, "DIR",
+		"Checkpoint or Hugging Face folder (Llama, Qwen3)"),
 	VOCAB_ARGS(&opt.tokenizer, &opt.split,
-		   "tokenizer other than the folder's"),
-	{"dtype", 0, ARG_ENUM, &opt.dtype, "TYPE",
-	 "weights and arithmetic; auto: that of the weights", 0, 0, dtypes,
-	 NULL},
-	{"bos", 0, ARG_BOOL, &opt.bos, NULL,
-	 "put BOS before each text, as in training", 0, 0, NULL, NULL},
-	{"", 0, ARG_SECTION, NULL, NULL, "Writing", 0, 0, NULL, NULL},
-	{"prompt", 0, ARG_STR, &opt.prompt, "TEXT", "one prompt", 0, 0, NULL,
-	 &opt.prompt_given},
-	{"prompts", 0, ARG_STR, &opt.prompts, "FILE",
-	 "JSON Lines of {\"prompt\"}; default: stdin", 0, 0, NULL, NULL},
-	{"max-tokens", 0, ARG_INT, &opt.max_tokens, "N",
-	 "tokens to write at most, a prompt", 1, 1e6, NULL, NULL},
-	{"temperature", 0, ARG_REAL, &opt.temperature, "X",
-	 "0: greedy; else divide logits by it", 0, 100, NULL, NULL},
-	{"top-k", 0, ARG_INT, &opt.top_k, "N",
-	 "draw from the N most probable tokens; 0: all", 0, 1e9, NULL, NULL},
-	{"top-p", 0, ARG_REAL, &opt.top_p, "X",
-	 "draw from the fewest tokens that reach probability X", 1e-9, 1,
-	 NULL, NULL},
-	{"min-p", 0, ARG_REAL, &opt.min_p, "X",
-	 "draw from tokens of X times the top probability", 0, 1, NULL, NULL},
-	{"seed", 0, ARG_INT, &opt.seed, "N", "seed of the draws", 0, 9e15,
-	 NULL, NULL},
-	{"stop", 0, ARG_STRS, &opt.stop, "TEXT",
-	 "end before TEXT; repeatable", 0, 0, NULL, NULL},
-	{"batch-size", 0, ARG_INT, &opt.batch, "N", "prompts at once", 1,
-	 1024, NULL, NULL},
-	{"", 0, ARG_SECTION, NULL, NULL, "Scoring", 0, 0, NULL, NULL},
-	{"score", 0, ARG_STR, &opt.score, "FILE",
-	 "JSON Lines of context and continuation or choices", 0, 0, NULL,
-	 NULL},
-	{"", 0, ARG_SECTION, NULL, NULL, "Output", 0, 0, NULL, NULL},
-	{"json", 0, ARG_FLAG, &opt.json, NULL, "JSON Lines", 0, 0, NULL,
-	 NULL},
-	{"output", 'o', ARG_STR, &opt.output, "FILE",
-	 "instead of standard output", 0, 0, NULL, NULL},
+		   "Tokenizer, if not the folder's"),
+	OPT_ENUM("dtype", &opt.dtype, "TYPE", dtypes,
+		 "Weights and arithmetic"),
+	OPT_BOOL("bos", &opt.bos, "Put BOS before each text"),
+	OPT_GROUP("Generation"),
+	OPT_STR("prompt", &opt.prompt, "TEXT", "One prompt",
+		.given = &opt.prompt_given),
+	OPT_STR("prompts", &opt.prompts, "FILE",
+		"JSON Lines of {\"prompt\"} [stdin]"),
+	OPT_INT("max-tokens", &opt.max_tokens, "N", 1, 1e6,
+		"Tokens to generate at most, per prompt"),
+	OPT_REAL("temperature", &opt.temperature, "X", 0, 100,
+		 "Divide logits by X; 0: greedy"),
+	OPT_INT("top-k", &opt.top_k, "N", 0, 1e9,
+		"Sample from the N most likely tokens; 0: all"),
+	OPT_REAL("top-p", &opt.top_p, "X", 1e-9, 1,
+		 "Sample from the fewest tokens of total probability X"),
+	OPT_REAL("min-p", &opt.min_p, "X", 0, 1,
+		 "Drop tokens below X times the top probability"),
+	OPT_INT("seed", &opt.seed, "N", 0, 9e15, "Random seed"),
+	OPT_STRS("stop", &opt.stop, "TEXT", "Stop before TEXT; repeatable"),
+	OPT_INT("batch-size", &opt.batch, "N", 1, 1024,
+		"Prompts to run at once"),
+	OPT_GROUP("Scoring"),
+	OPT_STR("score", &opt.score, "FILE",
+		"JSON Lines of context and continuation or choices"),
+	OPT_GROUP("Output"),
+	OPT_FLAG("json", &opt.json, "Write JSON Lines", .brief = 1),
+	OPT_STR("output", &opt.output, "FILE",
+		"Write to FILE instead of stdout", .letter = 'o',
+		.brief = 1),
+	OPT_END
 };
+
+static const char *const exclude[] = {"prompt prompts score", NULL};
 
 static const struct args args = {
 	"lm-sample", "--model DIR [options] [--prompt TEXT | --prompts FILE]\n"
 	"       lm-sample --model DIR [options] --score FILE",
-	"text from a language model, and scores of given text",
-	.table = table, .n = sizeof(table) / sizeof(*table),
+	"Generate text from a language model, or score given text.",
+	"lm-sample --model run/latest --prompt 'Once upon a time'",
+	table, exclude
 };
 
 /* Everything that has to be loaded and let go. */
@@ -100,9 +98,7 @@ check_options(int first, int argc)
 	if (first < argc)
 		args_usage(&args, "no operand expected; prompts are given "
 			   "by --prompt or --prompts");
-	if (opt.prompt_given + (opt.prompts != NULL) + (opt.score != NULL) > 1)
-		args_usage(&args, "--prompt, --prompts and --score exclude "
-			   "each other");
+	args_check(&args);
 	if (!opt.prompt_given && !opt.prompts && !opt.score)
 		args_check_stdin(&args, 0);
 	for (size_t i = 0; i < opt.stop.n; i++)

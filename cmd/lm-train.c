@@ -157,8 +157,12 @@ main(int argc, char **argv)
 {
 	struct options o;
 	struct arg table[OPTIONS_MAX];
-	struct args a = {"lm-train", "[options] --data PATH -o RUN | "
-		"--resume RUN", "train a Llama language model", table, 0};
+	const struct args a = {
+		"lm-train", "[options] --data PATH -o RUN | --resume RUN",
+		"Train a Llama or Qwen3 language model.",
+		"lm-train --preset 10M --tokenizer tok.json --data train/ -o run",
+		table, NULL
+	};
 	struct err e = {0};
 	struct kernels *k;
 	int first, sig;
@@ -166,7 +170,7 @@ main(int argc, char **argv)
 	interrupt_early();	/* before spin_bound(): it may start us again */
 	spin_bound(argv);
 	options_init(&o);
-	a.n = options_table(&o, table);
+	options_table(&o, table);
 	first = args_parse(&a, argc, argv);
 	if (first < argc)
 		args_usage(&a, "operand '%s': shards are named by --data",

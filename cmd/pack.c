@@ -229,49 +229,56 @@ main(int argc, char **argv)
 		.shard_tokens = 100000000,
 		.mem = 512 << 20, .batch = 32,
 	};
-	struct arg table[32] = {
+	const struct arg table[] = {
+		OPT_GROUP("Tokens"),
 		VOCAB_ARGS(&o.tokenizer, &o.split,
 			   "tokenizer.json or .tiktoken"),
-		{"bos", 0, ARG_BOOL, &o.bos, NULL,
-		 "put BOS before each document", 0, 0, NULL, NULL},
-		{"eos", 0, ARG_BOOL, &o.eos, NULL,
-		 "put EOS behind each document", 0, 0, NULL, NULL},
-		{"bos-token", 0, ARG_STR, &o.bos_token, "TOKEN",
-		 "BOS, where the tokenizer names none", 0, 0, NULL, NULL},
-		{"eos-token", 0, ARG_STR, &o.eos_token, "TOKEN",
-		 "EOS, where the tokenizer names none", 0, 0, NULL, NULL},
-		{"seq-len", 0, ARG_INT, &o.seq_len, "N",
-		 "tokens of a window", 1, 1 << 30, NULL, NULL},
-		{"policy", 0, ARG_ENUM, &o.policy, "NAME",
-		 "how windows are filled", 0, 0, policies, NULL},
-		{"shuffle", 0, ARG_INT, &o.seed, "SEED",
-		 "put the windows in a random order, made from SEED", 0, 9e15,
-		 NULL, &o.shuffle},
-		{"val-frac", 0, ARG_REAL, &o.val_frac, "X",
-		 "share of documents for validation", 0, 1, NULL, &o.has_val},
-		{"val-out", 0, ARG_STR, &o.val_out, "DIR",
-		 "where the validation shards go", 0, 0, NULL, NULL},
-		{"shard-format", 0, ARG_ENUM, &o.format, "NAME",
-		 "what to write", 0, 0, shard_format_names + FORMAT, NULL},
-		{"shard-tokens", 0, ARG_INT, &o.shard_tokens, "N",
-		 "tokens of a file; 0: all in one", 0, 1e15, NULL, NULL},
-		{"mem", 0, ARG_INT, &o.mem, "BYTES",
-		 "memory for best-fit and shuffle", 1 << 20, 1e15, NULL, NULL},
-		{"batch-windows", 0, ARG_INT, &o.batch, "N",
-		 "windows of a batch, in the summary", 1, 1 << 30, NULL, NULL},
-		{"output", 'o', ARG_STR, &o.out, "DIR",
-		 "where the shards go; else stdout", 0, 0, NULL, NULL},
+		OPT_BOOL("bos", &o.bos, "Put BOS before each document"),
+		OPT_BOOL("eos", &o.eos, "Put EOS after each document"),
+		OPT_STR("bos-token", &o.bos_token, "TOKEN",
+			"BOS, if the tokenizer names none"),
+		OPT_STR("eos-token", &o.eos_token, "TOKEN",
+			"EOS, if the tokenizer names none"),
+		OPT_GROUP("Windows"),
+		OPT_INT("seq-len", &o.seq_len, "N", 1, 1 << 30,
+			"Tokens per window"),
+		OPT_ENUM("policy", &o.policy, "NAME", policies,
+			 "How to fill windows"),
+		OPT_INT("shuffle", &o.seed, "SEED", 0, 9e15,
+			"Shuffle the windows by this seed",
+			.given = &o.shuffle),
+		OPT_INT("mem", &o.mem, "BYTES", 1 << 20, 1e15,
+			"Memory for best-fit and shuffle"),
+		OPT_INT("batch-size", &o.batch, "N", 1, 1 << 30,
+			"Windows per batch, in the summary"),
+		OPT_GROUP("Shards"),
+		OPT_STR("output", &o.out, "DIR",
+			"Write shards to DIR instead of stdout",
+			.letter = 'o'),
+		OPT_ENUM("shard-format", &o.format, NULL,
+			 shard_format_names + FORMAT, "Output format"),
+		OPT_INT("shard-tokens", &o.shard_tokens, "N", 0, 1e15,
+			"Tokens per file; 0: one file"),
+		OPT_REAL("val-frac", &o.val_frac, "X", 0, 1,
+			 "Fraction of documents for validation",
+			 .given = &o.has_val),
+		OPT_STR("val-out", &o.val_out, "DIR",
+			"Write validation shards to DIR"),
+		DOC_ARGS(&o.doc),
+		OPT_END
 	};
-	struct args a = {"pack", "--tokenizer FILE [options] [FILE...]",
-			 "turn documents into shards of token ids",
-			 .table = table, .n = 16};
+	const struct args a = {
+		"pack", "--tokenizer FILE [options] [FILE...]",
+		"Turn documents into shards of token ids.",
+		"pack --tokenizer tok.json -o train/ docs.jsonl.zst",
+		table, NULL
+	};
 	struct pack p = {0};
 	struct pack_stats sum = {&p.job, 0, 0, 0, 0};
 	struct err e = {0};
 	int first;
 
 	doc_opts_init(&o.doc);
-	a.n += doc_opts_args(&o.doc, table + a.n);
 	first = args_parse(&a, argc, argv);
 	if (o.out && !strcmp(o.out, "-"))
 		o.out = NULL;

@@ -16,66 +16,70 @@ static struct {
 	const char *tokenizer, *split, *model, *unused, *embed, *head;
 	const char *verify, *output, *report, *stats;
 	int shard_format, format_given, eot_given, min_given, indicator;
-	int percent_given, prompts, json, check, max_given;
+	int prompts, json, check;
 	int64_t min_count, max_rare, rows, eot;
 	double percent;
 } opt = {.indicator = -1, .min_count = 10, .percent = 2, .rows = 25,
 	 .eot = -1};
 
 static const struct arg table[] = {
+	OPT_GROUP("Tokens and shards"),
 	VOCAB_ARGS(&opt.tokenizer, &opt.split,
-		   "tokenizer.json or .tiktoken (default: the model's)"),
-	{"shard-format", 0, ARG_ENUM, &opt.shard_format, "NAME",
-	 "format of the shards", 0, 0, shard_read_names,
-	 &opt.format_given},
-	{"eot", 0, ARG_INT, &opt.eot, "ID",
-	 "id between documents where the shards name none; -1: EOS of the "
-	 "tokenizer", -1, 4294967295.0, NULL, &opt.eot_given},
-	{"min-count", 0, ARG_INT, &opt.min_count, "N",
-	 "a token seen less than N times is rare", 0, 9e15, NULL,
-	 &opt.min_given},
-	{"model", 0, ARG_STR, &opt.model, "DIR",
-	 "Hugging Face folder whose embeddings are looked at", 0, 0,
-	 NULL, NULL},
-	{"unused", 0, ARG_STR, &opt.unused, "LIST",
-	 "more ids known to be unused, as 7,9,100-120", 0, 0, NULL,
-	 NULL},
-	{"indicator", 0, ARG_ENUM, &opt.indicator, "NAME",
-	 "which decides; else in_norm when untied, cos when tied", 0, 0,
-	 indicator_names, NULL},
-	{"percent", 0, ARG_REAL, &opt.percent, "P",
-	 "share of the tokens that is suspicious", 0, 100, NULL,
-	 &opt.percent_given},
-	{"embed", 0, ARG_STR, &opt.embed, "NAME",
-	 "tensor of the input matrix", 0, 0, NULL, NULL},
-	{"head", 0, ARG_STR, &opt.head, "NAME",
-	 "tensor of the output matrix", 0, 0, NULL, NULL},
-	{"prompts", 0, ARG_FLAG, &opt.prompts, NULL,
-	 "write questions for lm-sample --score instead", 0, 0, NULL,
-	 NULL},
-	{"verify", 0, ARG_STR, &opt.verify, "FILE",
-	 "read the answers of lm-sample --score --json", 0, 0, NULL,
-	 NULL},
-	{"json", 0, ARG_FLAG, &opt.json, NULL,
-	 "JSON Lines instead of a table", 0, 0, NULL, NULL},
-	{"rows", 0, ARG_INT, &opt.rows, "N",
-	 "rows of each tail on a terminal", 1, 1e9, NULL, NULL},
-	{"output", 'o', ARG_STR, &opt.output, "FILE",
-	 "write to FILE instead of stdout", 0, 0, NULL, NULL},
-	{"report", 0, ARG_STR, &opt.report, "FILE",
-	 "write the JSON Lines to FILE as well", 0, 0, NULL, NULL},
-	{"stats", 0, ARG_STR, &opt.stats, "FILE",
-	 "write the summary to FILE as JSON", 0, 0, NULL, NULL},
-	{"check", 0, ARG_FLAG, &opt.check, NULL,
-	 "status 1 for more than --max-rare tokens", 0, 0, NULL, NULL},
-	{"max-rare", 0, ARG_INT, &opt.max_rare, "N",
-	 "tokens that --check accepts", 0, 9e15, NULL, &opt.max_given},
+		   "tokenizer.json or .tiktoken [the model's]"),
+	OPT_ENUM("shard-format", &opt.shard_format, "NAME", shard_read_names,
+		 "Format of the shards [auto]", .given = &opt.format_given,
+		 .brief = 1),
+	OPT_INT("eot", &opt.eot, "ID", -1, 4294967295.0,
+		"Id between documents, if the shards have no boundaries",
+		.given = &opt.eot_given),
+	OPT_INT("min-count", &opt.min_count, "N", 0, 9e15,
+		"Count a token as rare below N occurrences",
+		.given = &opt.min_given),
+	OPT_STR("unused", &opt.unused, "LIST",
+		"More ids known to be unused, as 7,9,100-120"),
+	OPT_GROUP("Model"),
+	OPT_STR("model", &opt.model, "DIR",
+		"Hugging Face folder whose embeddings to inspect"),
+	OPT_ENUM("indicator", &opt.indicator, "NAME", indicator_names,
+		 "What decides", .of = "model"),
+	OPT_REAL("percent", &opt.percent, "P", 0, 100,
+		 "Share of the tokens that is suspicious", .of = "model"),
+	OPT_STR("embed", &opt.embed, "NAME", "Tensor of the input matrix",
+		.of = "model"),
+	OPT_STR("head", &opt.head, "NAME", "Tensor of the output matrix",
+		.of = "model"),
+	OPT_FLAG("prompts", &opt.prompts,
+		 "Write questions for lm-sample --score instead",
+		 .of = "model"),
+	OPT_STR("verify", &opt.verify, "FILE",
+		"Read the answers of lm-sample --score --json",
+		.of = "model"),
+	OPT_GROUP("Output"),
+	OPT_INT("rows", &opt.rows, "N", 1, 1e9,
+		"Rows of each tail on a terminal"),
+	OPT_FLAG("json", &opt.json, "Write JSON Lines", .brief = 1),
+	OPT_STR("output", &opt.output, "FILE",
+		"Write to FILE instead of stdout", .letter = 'o',
+		.brief = 1),
+	OPT_STR("report", &opt.report, "FILE", "Also write JSON Lines to FILE",
+		.brief = 1),
+	OPT_STR("stats", &opt.stats, "FILE", "Write the summary as JSON",
+		.brief = 1),
+	OPT_FLAG("check", &opt.check,
+		 "Exit with status 1 for more than --max-rare tokens",
+		 .brief = 1),
+	OPT_INT("max-rare", &opt.max_rare, "N", 0, 9e15,
+		"Tokens that --check accepts", .of = "check"),
+	OPT_END
 };
+
+static const char *const exclude[] = {"prompts: verify json", NULL};
 
 static const struct args args = {
 	"tok-scan-rare", "[options] [SHARD|DIR...]",
-	"find the tokens that a model never learns", table,
-	sizeof(table) / sizeof(table[0])
+	"Find tokens that a model never learns.",
+	"tok-scan-rare --tokenizer tokenizer.json shards/",
+	table, exclude
 };
 
 static void
@@ -83,28 +87,17 @@ check_options(int operands)
 {
 	if (!opt.model && !opt.tokenizer)
 		args_usage(&args, "--tokenizer FILE or --model DIR is needed");
-	if (!opt.model && (opt.prompts || opt.verify || opt.indicator >= 0 ||
-			  opt.percent_given || opt.embed || opt.head))
-		args_usage(&args, "--prompts, --verify, --indicator, --percent, "
-			   "--embed and --head need --model");
-	if (opt.prompts && opt.verify)
-		args_usage(&args, "--prompts asks, --verify reads the answers: "
-			   "one of them");
-	if (opt.prompts && opt.json)
-		args_usage(&args, "--prompts writes questions, not a report: no "
-			   "--json");
+	args_check(&args);
 	if (opt.model && !operands &&
 	    (opt.format_given || opt.eot_given || opt.min_given))
 		args_usage(&args, "--shard-format, --eot and --min-count need "
 			   "shards");
-	if (opt.max_given && !opt.check)
-		args_usage(&args, "--max-rare needs --check");
 	if (!opt.model)
 		args_check_stdin(&args, operands);
 }
 
 static int
-write_all(const struct rare_scan *s, struct output **out, struct err *e)
+put_all(const struct rare_scan *s, struct output **out, struct err *e)
 {
 	enum rare_form form = opt.prompts ? RARE_QUESTIONS :
 		opt.json ? RARE_JSON :
@@ -171,7 +164,7 @@ main(int argc, char **argv)
 		.percent = opt.percent, .prompts = opt.prompts,
 		.verify = opt.verify, .threads = args_common.threads,
 		.quiet = args_common.quiet }, &e) ||
-	    write_all(&s, out, &e))
+	    put_all(&s, out, &e))
 		die_err(&e);
 	if (!args_common.quiet && (args_common.verbose || isatty(2)))
 		summary(&s);

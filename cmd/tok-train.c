@@ -48,56 +48,46 @@ is_stdout(const char *path)
 static int
 parse(struct options *o, int argc, char **argv)
 {
-	struct arg t[24] = {
-		{"", .type = ARG_SECTION, .help = "Vocabulary"},
-		{"vocab-size", 0, ARG_INT, &o->vocab_size, "N",
-		 "tokens, special ones included",
-		 .lo = 1, .hi = MAX_VOCAB},
-		{"split", 0, ARG_STR, &o->split, "NAME|REGEX",
-		 "gpt2, cl100k, o200k, qwen2, none or a pattern",
-		 0, 0, NULL, NULL},
-		{"special", 0, ARG_STRS, &o->special, "TOKEN",
-		 "special token, repeatable (default: <|bos|> <|eos|>)",
-		 0, 0, NULL, NULL},
-		{"min-count", 0, ARG_INT, &o->min_count, "N",
-		 "never merge a pair seen less than N times",
-		 .lo = 1, .hi = 9e18},
-		{"max-token-bytes", 0, ARG_INT, &o->max_token_bytes, "N",
-		 "longest token in bytes (default: any)",
-		 .lo = 1, .hi = UINT32_MAX},
-		{"exact", 0, ARG_FLAG, &o->exact, NULL,
-		 "fail when the text gives fewer tokens", 0, 0, NULL, NULL},
-		{"", .type = ARG_SECTION, .help = "Documents"},
-		{"sample-frac", 0, ARG_REAL, &o->sample_frac, "F",
-		 "share of the documents to use, by hash",
-		 .lo = 1e-12, .hi = 1},
-		{"max-docs", 0, ARG_INT, &o->max_docs, "N",
-		 "use at most N documents, by hash (default: all)",
-		 .lo = 1, .hi = 9e18},
-		{"weights", 0, ARG_STR, &o->doc.extra_key, "KEY",
-		 "count a text as often as this key says", 0, 0, NULL, NULL},
+	const struct arg t[] = {
+		OPT_GROUP("Vocabulary"),
+		OPT_INT("vocab-size", &o->vocab_size, "N", 1, MAX_VOCAB,
+			"Tokens, including special ones"),
+		OPT_STR("split", &o->split, "NAME|REGEX",
+			"gpt2, cl100k, o200k, qwen2, none or a pattern"),
+		OPT_STRS("special", &o->special, "TOKEN",
+			 "Special token, repeatable [<|bos|> <|eos|>]"),
+		OPT_INT("min-count", &o->min_count, "N", 1, 9e18,
+			"Never merge a pair that occurs less often"),
+		OPT_INT("max-token-bytes", &o->max_token_bytes, "N", 1,
+			UINT32_MAX, "Longest token in bytes [no limit]"),
+		OPT_FLAG("exact", &o->exact,
+			 "Fail if the text yields fewer tokens"),
+		DOC_ARGS(&o->doc),
+		OPT_REAL("sample-frac", &o->sample_frac, "X", 1e-12, 1,
+			 "Fraction of the documents to use, by hash"),
+		OPT_INT("max-docs", &o->max_docs, "N", 1, 9e18,
+			"Documents to use at most, by hash [all]"),
+		OPT_STR("weights", &o->doc.extra_key, "KEY",
+			"Count a text as often as this key says"),
+		OPT_GROUP("Output and memory"),
+		OPT_STR("output", &o->out, "FILE",
+			"Write tokenizer.json to FILE instead of stdout",
+			.letter = 'o'),
+		OPT_STR("tiktoken", &o->tiktoken, "FILE",
+			"Also write the ranks for tiktoken"),
+		OPT_INT("mem", &o->mem, "BYTES", 1, 9e18,
+			"Memory limit [half of the machine's]"),
+		OPT_END
 	};
-	const struct arg tail[] = {
-		{"", .type = ARG_SECTION, .help = "Output and memory"},
-		{"output", 'o', ARG_STR, &o->out, "FILE",
-		 "the tokenizer.json (default: stdout)", 0, 0, NULL, NULL},
-		{"tiktoken", 0, ARG_STR, &o->tiktoken, "FILE",
-		 "write the ranks for tiktoken as well", 0, 0, NULL, NULL},
-		{"mem", 0, ARG_INT, &o->mem, "BYTES",
-		 "most memory (default: half of the machine's)",
-		 .lo = 1, .hi = 9e18},
-	};
-	struct args a = {
+	const struct args a = {
 		"tok-train", "[options] [FILE...]",
-		"learn a byte-level BPE vocabulary from documents",
-		.table = t, .n = 11
+		"Train a byte-level BPE tokenizer on documents.",
+		"tok-train --vocab-size 32000 -o tokenizer.json docs.jsonl.zst",
+		t, NULL
 	};
 	struct err e = {0};
 	int at;
 
-	a.n += doc_opts_args(&o->doc, t + a.n);
-	memcpy(t + a.n, tail, sizeof tail);
-	a.n += sizeof tail / sizeof *tail;
 	at = args_parse(&a, argc, argv);
 	if (o->special.n == 0) {
 		o->special.v = default_special;

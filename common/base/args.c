@@ -1,10 +1,10 @@
 /*
- * args.c - one option table parses, checks, documents
+ * args.c - parsing by an option table, and checks between options
  *
- * The options every program has are one more table, so that each loop below
- * runs over two tables and has no special cases.  Parsing permutes argv:
- * options and their values are passed over, operands are collected and put
- * back behind them in their order.  What is printed is in args_help.c.
+ * The program's rows and those that every program has are copied to one array,
+ * args_rows; `seen` has a count for each of them.  Parsing permutes argv:
+ * options and their values move to the front, operands follow in their order.
+ * What is printed from the table is in args_help.c and args_complete.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,35 +19,65 @@
 #include "base/args.h"
 #include "base/args_priv.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/mem.h"
 
 struct args_common args_common;
+
+struct arg *args_rows, *args_own;
+static size_t nrows, rows_cap;
+static unsigned *seen;		/* [nrows] times on the command line */
 
 static int64_t threads;
 static int help, version, options;
 static const char *completion;
 
-const struct arg args_own[] = {
-	{ "", 0, ARG_SECTION, NULL, NULL, "General", 0, 0, NULL, NULL },
-	{ "threads", 'j', ARG_INT, &threads, "N",
-	  "threads; the output is the same for any number", 1, 1024, NULL,
-	  NULL },
-	{ "quiet", 'q', ARG_FLAG, &args_common.quiet, NULL,
-	  "no summary and no warnings on stderr", 0, 0, NULL, NULL },
-	{ "verbose", 'v', ARG_FLAG, &args_common.verbose, NULL,
-	  "say more on stderr", 0, 0, NULL, NULL },
-	{ "help", 'h', ARG_FLAG, &help, NULL, "print this and exit", 0, 0,
-	  NULL, NULL },
-	{ "version", 0, ARG_FLAG, &version, NULL,
-	  "print the version and exit", 0, 0, NULL, NULL },
+static const struct arg own[] = {
+	OPT_GROUP("Common, see assay(7)"),
+	OPT_INT("threads", &threads, "N", 1, 1024,
+		"Threads; the output does not depend on it", .letter = 'j'),
+	OPT_FLAG("quiet", &args_common.quiet,
+		 "Print no summary and no warnings", .letter = 'q'),
+	OPT_FLAG("verbose", &args_common.verbose, "Print more to stderr",
+		 .letter = 'v'),
+	OPT_FLAG("help", &help, "Print this help", .letter = 'h'),
+	OPT_FLAG("version", &version, "Print the version"),
+	OPT_END
 };
-const size_t args_nown = sizeof args_own / sizeof args_own[0];
 
-static const struct arg args_hidden[] = {
-	{ "completion", 0, ARG_STR, &completion, "SHELL", "", 0, 0, NULL,
-	  NULL },
-	{ "options", 0, ARG_FLAG, &options, NULL, "", 0, 0, NULL, NULL },
+static const struct arg hidden[] = {
+	OPT_STR("completion", &completion, "SHELL", ""),
+	OPT_FLAG("options", &options, ""),
+	OPT_END
 };
+
+static void
+add_rows(const struct arg *t)
+{
+	for (; t->type != ARG_END; t++) {
+		if (t->type == ARG_TABLE) {
+			add_rows(t->to);
+			continue;
+		}
+		GROW(args_rows, rows_cap, nrows + 1);
+		args_rows[nrows++] = *t;
+	}
+}
+
+static void
+join_tables(const struct arg *t)
+{
+	size_t n;
+
+	nrows = 0;
+	add_rows(t);
+	n = nrows;
+	add_rows(own);
+	GROW(args_rows, rows_cap, nrows + 1);
+	args_rows[nrows] = (struct arg)OPT_END;
+	args_own = args_rows + n;
+	seen = xcalloc(nrows, sizeof *seen);
+}
 
 void
 args_usage(const struct args *a, const char *fmt, ...)
@@ -85,7 +115,7 @@ args_int(const char *s, int64_t *out, const char **what)
 	const char *p = s + (*s == '-' || *s == '+');
 	int64_t v = 0, unit;
 
-	*what = "is no integer";
+	*what = "is not an integer";
 	if (*p < '0' || *p > '9')
 		return -1;
 	for (; *p >= '0' && *p <= '9'; p++) {
@@ -95,7 +125,7 @@ args_int(const char *s, int64_t *out, const char **what)
 					   &v))
 			return -1;
 	}
-	*what = *p == '.' || *p == 'e' ? "is no integer"
+	*what = *p == '.' || *p == 'e' ? "is not an integer"
 		: "has an unknown suffix (k M G are powers of 1000, "
 		  "Ki Mi Gi of 1024)";
 	unit = suffix_value(p);
@@ -105,13 +135,12 @@ args_int(const char *s, int64_t *out, const char **what)
 	return __builtin_mul_overflow(v, unit, out) ? -1 : 0;
 }
 
-static int
-args_bounded(const struct arg *o)
+int
+args_in_range(const struct arg *o, double v)
 {
-	return o->lo != 0 || o->hi != 0;
+	return (o->lo == 0 && o->hi == 0) || (v >= o->lo && v <= o->hi);
 }
 
-/* "%.15g" of a bound, with inf as the absence of one. */
 static void
 bad_range(const struct args *a, const struct arg *o, const char *s)
 {
@@ -130,7 +159,7 @@ set_int(const struct args *a, const struct arg *o, const char *s)
 
 	if (args_int(s, &v, &what) < 0)
 		args_usage(a, "--%s: '%s' %s", o->name, s, what);
-	if (args_bounded(o) && ((double)v < o->lo || (double)v > o->hi))
+	if (!args_in_range(o, (double)v))
 		bad_range(a, o, s);
 	*(int64_t *)o->to = v;
 }
@@ -144,28 +173,32 @@ set_real(const struct args *a, const struct arg *o, const char *s)
 	/* strtod() takes more than we promise: hex, spaces, nan, inf. */
 	if (end == s || *end || strspn(s, "0123456789+-.eE") != strlen(s) ||
 	    !isfinite(v))
-		args_usage(a, "--%s: '%s' is no number", o->name, s);
-	if (args_bounded(o) && (v < o->lo || v > o->hi))
+		args_usage(a, "--%s: '%s' is not a number", o->name, s);
+	if (!args_in_range(o, v))
 		bad_range(a, o, s);
 	*(double *)o->to = v;
+}
+
+void
+args_put_choices(struct buf *b, const struct arg *o, const char *sep)
+{
+	for (int i = 0; o->choices[i]; i++)
+		buf_printf(b, "%s%s", i ? sep : "", o->choices[i]);
 }
 
 static void
 set_enum(const struct args *a, const struct arg *o, const char *s)
 {
-	char list[512] = "";
-	size_t n = 0;
+	struct buf list = {0};
 
-	for (int i = 0; o->choices[i]; i++) {
+	for (int i = 0; o->choices[i]; i++)
 		if (!strcmp(o->choices[i], s)) {
 			*(int *)o->to = i;
 			return;
 		}
-		if (n < sizeof list)
-			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s",
-					      i ? ", " : "", o->choices[i]);
-	}
-	args_usage(a, "--%s: '%s' is not one of %s", o->name, s, list);
+	args_put_choices(&list, o, ", ");
+	args_usage(a, "--%s: '%s' is not one of %.*s", o->name, s,
+		   (int)list.n, list.p);
 }
 
 static void
@@ -175,7 +208,7 @@ add_str(struct arg_list *l, const char *s)
 	l->v[l->n++] = s;
 }
 
-/* no: the option stood there as --no-NAME.  s: its value, or NULL. */
+/* no: the option was given as --no-NAME.  s: its value, or NULL. */
 static void
 set_option(const struct args *a, const struct arg *o, int no, const char *s)
 {
@@ -199,15 +232,17 @@ set_option(const struct args *a, const struct arg *o, int no, const char *s)
 	case ARG_ENUM:
 		set_enum(a, o, s);
 		break;
-	case ARG_SECTION:
+	default:
 		break;
 	}
+	if (o >= args_rows && o < args_rows + nrows)
+		seen[o - args_rows]++;
 	if (o->given)
 		*o->given = 1;
 }
 
-static int
-takes_value(const struct arg *o)
+int
+args_takes_value(const struct arg *o)
 {
 	return o->type != ARG_FLAG && o->type != ARG_BOOL;
 }
@@ -215,45 +250,40 @@ takes_value(const struct arg *o)
 static int
 same_name(const struct arg *o, const char *name, size_t n)
 {
-	return o->type != ARG_SECTION && strlen(o->name) == n &&
+	return o->type != ARG_GROUP && strlen(o->name) == n &&
 	       !memcmp(o->name, name, n);
 }
 
 static const struct arg *
-find_in(const struct arg *t, size_t nt, const char *name, size_t n, int *no)
+find_in(const struct arg *o, const char *name, size_t n, int *no)
 {
-	for (size_t i = 0; i < nt; i++) {
+	for (; o->type != ARG_END; o++) {
 		*no = 0;
-		if (same_name(&t[i], name, n))
-			return &t[i];
-		*no = t[i].type == ARG_BOOL && n > 3 && !memcmp(name, "no-", 3);
-		if (*no && same_name(&t[i], name + 3, n - 3))
-			return &t[i];
+		if (same_name(o, name, n))
+			return o;
+		*no = o->type == ARG_BOOL && n > 3 && !memcmp(name, "no-", 3);
+		if (*no && same_name(o, name + 3, n - 3))
+			return o;
 	}
 	return NULL;
 }
 
 static const struct arg *
-find_long(const struct args *a, const char *name, size_t n, int *no)
+find_long(const char *name, size_t n, int *no)
 {
-	const struct arg *o = find_in(a->table, a->n, name, n, no);
+	const struct arg *o = find_in(args_rows, name, n, no);
 
-	if (!o)
-		o = find_in(args_own, args_nown, name, n, no);
-	if (!o)
-		o = find_in(args_hidden, 2, name, n, no);
-	return o;
+	return o ? o : find_in(hidden, name, n, no);
 }
 
 static const struct arg *
-find_letter(const struct args *a, char c)
+find_letter(char c)
 {
-	for (size_t i = 0; i < a->n; i++)
-		if (a->table[i].letter == c)
-			return &a->table[i];
-	for (size_t i = 0; i < args_nown; i++)
-		if (args_own[i].letter == c)
-			return &args_own[i];
+	const struct arg *o;
+
+	for (o = args_rows; o->type != ARG_END; o++)
+		if (o->letter == c)
+			return o;
 	return NULL;
 }
 
@@ -264,12 +294,12 @@ parse_long(const struct args *a, char **argv, int i, int argc)
 	const char *name = argv[i] + 2, *eq = strchr(name, '=');
 	size_t n = eq ? (size_t)(eq - name) : strlen(name);
 	int no;
-	const struct arg *o = find_long(a, name, n, &no);
+	const struct arg *o = find_long(name, n, &no);
 
 	if (!o)
 		args_usage(a, "unknown option --%.*s (see --help)", (int)n,
 			   name);
-	if (!takes_value(o)) {
+	if (!args_takes_value(o)) {
 		if (eq)
 			args_usage(a, "--%.*s takes no value", (int)n, name);
 		set_option(a, o, no, NULL);
@@ -287,11 +317,11 @@ static int
 parse_letters(const struct args *a, char **argv, int i, int argc)
 {
 	for (const char *p = argv[i] + 1; *p; p++) {
-		const struct arg *o = find_letter(a, *p);
+		const struct arg *o = find_letter(*p);
 
 		if (!o)
 			args_usage(a, "unknown option -%c (see --help)", *p);
-		if (!takes_value(o)) {
+		if (!args_takes_value(o)) {
 			set_option(a, o, 0, NULL);
 			continue;
 		}
@@ -308,7 +338,7 @@ parse_letters(const struct args *a, char **argv, int i, int argc)
 	return 1;
 }
 
-/* Options to the front, operands behind, each in their order. */
+/* Options first, then operands, each in their order. */
 static int
 parse_all(const struct args *a, int argc, char **argv)
 {
@@ -346,9 +376,9 @@ processors(void)
 }
 
 /*
- * A program started with stdin, stdout or stderr closed would get that number
- * for a file of its own and write messages into it.  Fill the gaps with
- * something on which the missing direction fails.
+ * A program started with stdin, stdout or stderr closed would get that
+ * descriptor for a file of its own and write messages into it.  Open /dev/null
+ * there, in the direction that fails.
  */
 static void
 fill_standard_files(void)
@@ -356,6 +386,32 @@ fill_standard_files(void)
 	for (int fd = 0; fd < 3; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+}
+
+/* Built in memory and written at once, so that a full device is noticed. */
+static void
+print(const struct args *a)
+{
+	const char *frozen = args_common.frozen, *bad;
+	struct buf b = {0};
+
+	threads = processors();
+	if (help) {
+		args_put_help(&b, a);
+	} else if (version) {
+		buf_printf(&b, "%s %s (assay; Unicode 16.0%s%s)\n", a->name,
+			   ASSAY_VERSION, frozen ? "; " : "",
+			   frozen ? frozen : "");
+	} else if (options) {
+		args_put_names(&b);
+	} else {
+		bad = args_put_completion(&b, a, completion);
+		if (bad)
+			args_usage(a, "--completion: '%s' %s", completion, bad);
+	}
+	if (write_all(STDOUT_FILENO, b.p, b.n) < 0 || close(STDOUT_FILENO) < 0)
+		die("<stdout>: %s", strerror(errno));
+	buf_clear(&b);
 }
 
 int
@@ -369,16 +425,92 @@ args_parse(const struct args *a, int argc, char **argv)
 	threads = processors();
 	if (argc < 1)
 		die("started without a name in argv");
+	join_tables(a->table);
 	first = parse_all(a, argc, argv);
 	args_common.threads = (int)threads;
 	if (help || version || options || completion) {
-		threads = processors();
-		args_print(a, help ? ARGS_HELP : version ? ARGS_VERSION
-			   : options ? ARGS_OPTIONS : ARGS_COMPLETION,
-			   completion);
+		print(a);
 		exit(EXIT_OK);
 	}
 	return first;
+}
+
+/* --- between options --- */
+
+static int
+was_given(const char *name, size_t n, int or_set)
+{
+	int no;
+	const struct arg *o = find_in(args_rows, name, n, &no);
+
+	if (!o)
+		die("option table: no --%.*s", (int)n, name);
+	if (o->type == ARG_BOOL)
+		return seen[o - args_rows] && *(int *)o->to == !no;
+	return seen[o - args_rows] ||
+	       (or_set && o->type == ARG_FLAG && *(int *)o->to);
+}
+
+int
+args_given(const char *name)
+{
+	return was_given(name, strlen(name), 0);
+}
+
+/* The next of several words; its length, 0 at the end. */
+static size_t
+word(const char **p)
+{
+	*p += strspn(*p, ": ");
+	return strcspn(*p, ": ");
+}
+
+static void
+check_of(const struct args *a, const struct arg *o)
+{
+	struct buf list = {0};
+	const char *p = o->of;
+	size_t n;
+
+	for (; (n = word(&p)); p += n) {
+		if (was_given(p, n, 1))
+			return;
+		buf_printf(&list, "%s--%.*s", list.n ? " or " : "", (int)n, p);
+	}
+	args_usage(a, "--%s needs %.*s", o->name, (int)list.n, list.p);
+}
+
+static void
+check_exclude(const struct args *a, const char *p)
+{
+	int star = strchr(p, ':') != NULL;	/* the first excludes the rest */
+	const char *one = NULL;
+	size_t n, n1 = 0;
+
+	for (int i = 0; (n = word(&p)); p += n, i++) {
+		if (!was_given(p, n, 0)) {
+			if (star && i == 0)
+				return;
+			continue;
+		}
+		if (one)
+			args_usage(a, "--%.*s and --%.*s exclude each other",
+				   (int)n1, one, (int)n, p);
+		one = p;
+		n1 = n;
+	}
+}
+
+void
+args_check(const struct args *a)
+{
+	const struct arg *o;
+
+	for (o = args_rows; o->type != ARG_END; o++)
+		if (o->of && seen[o - args_rows])
+			check_of(a, o);
+	for (size_t i = 0; a->exclude && a->exclude[i]; i++)
+		check_exclude(a, a->exclude[i]);
 }
 
 void
@@ -386,5 +518,5 @@ args_check_stdin(const struct args *a, int operands)
 {
 	if (operands == 0 && isatty(STDIN_FILENO))
 		args_usage(a, "no FILE, and stdin is a terminal "
-			   "(give - to type the input)");
+			   "(use - to type the input)");
 }

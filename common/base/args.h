@@ -1,21 +1,19 @@
 /*
- * args.h - one option table parses, checks, documents
+ * args.h - option tables
  *
- * A program fills a table of struct arg and calls args_parse() once.  The
- * table gives parsing, range checks, --help with live defaults (the value
- * the variable holds before parsing), shell completions (the hidden option
- * --completion bash) and the list that tests hold against the man page.
- * Long options must be written whole, "--name value" or "--name=value";
- * "--" ends the options.  Every program gets --help/-h, --version,
- * -q/--quiet, -v/--verbose and -j/--threads by itself.  A default that lies
- * outside lo..hi (such as -1 for "not given") is not shown in --help.
+ * A program fills a table of struct arg with the OPT_ macros below and calls
+ * args_parse() once.  The table drives parsing, range checks, --help with
+ * current defaults (what the variables hold before parsing), completions for
+ * bash, zsh and fish, and the test that compares it with the manual page.
  *
- * Two options are for tools, not people: --completion bash prints the
- * completion script, --options prints each option's names on a line, as
- * "--output -o", "--bos --no-bos" (the tests hold them against the man page).
+ * Long options must be written in full, as "--name value" or "--name=value";
+ * "--" ends the options.  Every program also has --threads/-j, --quiet/-q,
+ * --verbose/-v, --help/-h, --version, and two for other programs:
+ * --completion bash|zsh|fish prints a completion script, --options prints the
+ * names of each option on a line ("--output -o", "--bos --no-bos").
  *
- * A fault in the command line ends the program with status 2, the message,
- * and "usage: ...".
+ * An error in the command line ends the program with status 2, a message, and
+ * the usage line.
  */
 #ifndef ASSAY_ARGS_H
 #define ASSAY_ARGS_H
@@ -24,13 +22,16 @@
 #include <stdint.h>
 
 enum arg_type {
-	ARG_SECTION,	/* a heading in --help: only help is used */
+	ARG_END,	/* last row */
+	ARG_GROUP,	/* heading in --help */
+	ARG_SECTION = ARG_GROUP,
+	ARG_TABLE,	/* struct arg *: the rows of another table */
 	ARG_FLAG,	/* int *: set to 1; no value */
 	ARG_BOOL,	/* int *: --x sets 1, --no-x sets 0 */
 	ARG_INT,	/* int64_t *: decimal, range lo..hi, suffix k M G Ki Mi Gi */
 	ARG_REAL,	/* double *: range lo..hi, finite */
 	ARG_STR,	/* const char **: any text */
-	ARG_STRS,	/* struct arg_list *: repeatable */
+	ARG_STRS,	/* struct arg_list *: may be repeated */
 	ARG_ENUM	/* int *: index into choices */
 };
 
@@ -40,23 +41,60 @@ struct arg_list {
 };
 
 struct arg {
-	const char *name;	/* without the dashes */
-	char letter;		/* one-letter form, else 0; j q v h are taken */
+	const char *name;	/* without the dashes; of a group, its heading */
+	char letter;		/* one-letter form, or 0; j q v h are taken */
 	enum arg_type type;
 	void *to;
 	const char *meta;	/* FILE, N, ... (NULL for flags) */
 	const char *help;	/* one line, with the unit */
-	double lo, hi;		/* inclusive; both 0: no bound */
+	double lo, hi;		/* inclusive; both 0: no bounds */
 	const char *const *choices;	/* ARG_ENUM: NULL-terminated */
-	int *given;		/* set to 1 when it stood on the command line */
+	int *given;		/* set to 1 if the option is given; or NULL */
+	const char *of;		/* "a b": only with --a or --b; or NULL */
+	int brief;		/* --help shows no more than name and default */
 };
+
+/*
+ * Rows of a table.  Members that follow (letter, given, of, brief) are set by
+ * name: OPT_STR("output", &o.out, "FILE", "Write to FILE", .letter = 'o').
+ * A default outside lo..hi, such as -1 for "not given", is not shown.
+ */
+#define OPT_ROW(name_, type_, ctype, to_, meta_, help_, ...) \
+	{ .name = name_, .type = type_, .to = 1 ? (to_) : (ctype *)0, \
+	  .meta = meta_, .help = help_, __VA_ARGS__ }
+#define OPT_FLAG(name, to, ...) \
+	OPT_ROW(name, ARG_FLAG, int, to, NULL, __VA_ARGS__)
+#define OPT_BOOL(name, to, ...) \
+	OPT_ROW(name, ARG_BOOL, int, to, NULL, __VA_ARGS__)
+#define OPT_INT(name, to, meta, lo_, hi_, ...) \
+	OPT_ROW(name, ARG_INT, int64_t, to, meta, __VA_ARGS__, \
+		.lo = lo_, .hi = hi_)
+#define OPT_REAL(name, to, meta, lo_, hi_, ...) \
+	OPT_ROW(name, ARG_REAL, double, to, meta, __VA_ARGS__, \
+		.lo = lo_, .hi = hi_)
+#define OPT_STR(name, to, meta, ...) \
+	OPT_ROW(name, ARG_STR, const char *, to, meta, __VA_ARGS__)
+#define OPT_STRS(name, to, meta, ...) \
+	OPT_ROW(name, ARG_STRS, struct arg_list, to, meta, __VA_ARGS__)
+#define OPT_ENUM(name, to, meta, choices_, ...) \
+	OPT_ROW(name, ARG_ENUM, int, to, meta, __VA_ARGS__, \
+		.choices = choices_)
+#define OPT_GROUP(heading) { .name = heading, .type = ARG_GROUP }
+#define OPT_TABLE(rows) { .type = ARG_TABLE, .to = rows }
+#define OPT_END { .type = ARG_END }
 
 struct args {
 	const char *name;	/* program */
 	const char *synopsis;	/* "[options] [FILE...]" */
 	const char *brief;	/* one line: what it does */
-	const struct arg *table;
-	size_t n;
+	const char *example;	/* a command line for the end of --help */
+	const struct arg *table;	/* up to OPT_END */
+	/*
+	 * Options that exclude each other, NULL at the end or altogether:
+	 * "a b c": at most one of them; "a: b c": with a, neither b nor c.
+	 * "no-x" is the negative form of a switch.
+	 */
+	const char *const *exclude;
 };
 
 /* Set by every program's command line. */
@@ -70,18 +108,29 @@ extern struct args_common args_common;
 
 /*
  * Parse.  Returns the index in argv of the first operand; operands are moved
- * behind the options.  argv is permuted, its strings live on.
+ * after the options.  argv is permuted, its strings live on.  The table may go
+ * away afterwards, the variables may not.
  */
 int args_parse(const struct args *a, int argc, char **argv);
+
+/* Was this option given on the command line ("no-x": as --no-x)? */
+int args_given(const char *name);
+
+/*
+ * Check what the table says about pairs of options (of, exclude).  An option
+ * named by `of` also counts where its flag is set, so call this after args_parse()
+ * and the program's own defaults.
+ */
+void args_check(const struct args *a);
 
 /* End with status 2, "tool: message" and the usage line. */
 void args_usage(const struct args *a, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
 
 /*
- * For programs that read stdin when no FILE is given: a usage error where
- * there are no operands and stdin is a terminal, since somebody would wait
- * for ever.
+ * For programs that read stdin when no FILE is given: a usage error if there
+ * are no operands and stdin is a terminal, where the program would seem to
+ * hang.
  */
 void args_check_stdin(const struct args *a, int operands);
 

@@ -23,31 +23,31 @@ static const struct {
 	double max;
 } rules[GOPHER_SHARES] = {
 	{"dup_lines", "dup-line-share",
-	 "repeats: most lines that stand before; 1: off", 0.30},
+	 "most lines that stand before; 1: off", 0.30},
 	{"dup_paragraphs", "dup-paragraph-share",
-	 "repeats: most paragraphs that stand before", 0.30},
+	 "most paragraphs that stand before", 0.30},
 	{"dup_line_chars", "dup-line-char-share",
-	 "repeats: most characters of such lines", 0.20},
+	 "Most characters of such lines", 0.20},
 	{"dup_paragraph_chars", "dup-paragraph-char-share",
-	 "repeats: most characters of such paragraphs", 0.20},
+	 "Most characters of such paragraphs", 0.20},
 	{"top_2gram", "top-2gram-share",
-	 "repeats: most characters of the top 2-gram", 0.20},
+	 "Most characters of the top 2-gram", 0.20},
 	{"top_3gram", "top-3gram-share",
-	 "repeats: most characters of the top 3-gram", 0.18},
+	 "Most characters of the top 3-gram", 0.18},
 	{"top_4gram", "top-4gram-share",
-	 "repeats: most characters of the top 4-gram", 0.16},
+	 "Most characters of the top 4-gram", 0.16},
 	{"dup_5gram", "dup-5gram-share",
-	 "repeats: most characters of 5-grams that stand before", 0.15},
+	 "Most characters of 5-grams that stand before", 0.15},
 	{"dup_6gram", "dup-6gram-share",
-	 "repeats: most characters of 6-grams that stand before", 0.14},
+	 "Most characters of 6-grams that stand before", 0.14},
 	{"dup_7gram", "dup-7gram-share",
-	 "repeats: most characters of 7-grams that stand before", 0.13},
+	 "Most characters of 7-grams that stand before", 0.13},
 	{"dup_8gram", "dup-8gram-share",
-	 "repeats: most characters of 8-grams that stand before", 0.12},
+	 "Most characters of 8-grams that stand before", 0.12},
 	{"dup_9gram", "dup-9gram-share",
-	 "repeats: most characters of 9-grams that stand before", 0.11},
+	 "Most characters of 9-grams that stand before", 0.11},
 	{"dup_10gram", "dup-10gram-share",
-	 "repeats: most characters of 10-grams that stand before", 0.10},
+	 "Most characters of 10-grams that stand before", 0.10},
 };
 
 const char *
@@ -68,22 +68,18 @@ gopher_opts_init(struct gopher_opts *o)
 		o->max[i] = 1;
 }
 
-size_t
+void
 gopher_opts_args(struct gopher_opts *o, struct arg *table)
 {
 	int i;
 
-	table[0] = (struct arg){
-		"gopher", 0, ARG_FLAG, &o->on, NULL,
-		"repeats: the limits of Gopher, where none is given", 0, 0,
-		NULL, NULL
-	};
+	table[0] = (struct arg)OPT_FLAG("gopher", &o->on,
+		"Apply the repetition limits of Gopher", .of = "repeats");
 	for (i = 0; i < GOPHER_SHARES; i++)
-		table[i + 1] = (struct arg){
-			rules[i].option, 0, ARG_REAL, &o->max[i], "X",
-			rules[i].help, 0, 1, NULL, &o->given[i]
-		};
-	return GOPHER_ARGS;
+		table[i + 1] = (struct arg)OPT_REAL(rules[i].option,
+			&o->max[i], "X", 0, 1, rules[i].help,
+			.given = &o->given[i], .of = "repeats", .brief = 1);
+	table[i + 1] = (struct arg)OPT_END;
 }
 
 void

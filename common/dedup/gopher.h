@@ -39,7 +39,7 @@ enum gopher_share {
 	GOPHER_SHARES = GOPHER_DUP + 6
 };
 
-enum { GOPHER_ARGS = GOPHER_SHARES + 1 };
+enum { GOPHER_ARGS = GOPHER_SHARES + 2 };
 
 struct gopher_opts {
 	int on;				/* any limit is below 1 */
@@ -49,7 +49,7 @@ struct gopher_opts {
 
 /* All off; rows of an option table (GOPHER_ARGS of them); after parsing. */
 void gopher_opts_init(struct gopher_opts *o);
-size_t gopher_opts_args(struct gopher_opts *o, struct arg *table);
+void gopher_opts_args(struct gopher_opts *o, struct arg *table);
 void gopher_opts_done(struct gopher_opts *o);	/* the published limits */
 
 /* Scratch: one a thread, all zero is empty.  Up to 56 bytes a word. */

@@ -56,6 +56,8 @@ struct doc_parser {
 	int on_bad;
 };
 
+const char *const doc_on_bad_names[] = {"fail", "skip", "pass", NULL};
+
 void
 doc_opts_init(struct doc_opts *o)
 {
@@ -63,26 +65,6 @@ doc_opts_init(struct doc_opts *o)
 	o->text_key = "text";
 	o->id_key = "id";
 	o->on_bad = DOC_FAIL;
-}
-
-size_t
-doc_opts_args(struct doc_opts *o, struct arg *table)
-{
-	static const char *const on_bad[] = {"fail", "skip", "pass", NULL};
-	const struct arg rows[] = {
-		{"text-key", 0, ARG_STR, &o->text_key, "KEY",
-		 "key of the text; a.b goes down", 0, 0, NULL, NULL},
-		{"id-key", 0, ARG_STR, &o->id_key, "KEY",
-		 "key of the document's id", 0, 0, NULL, NULL},
-		{"on-bad", 0, ARG_ENUM, &o->on_bad, "WHAT",
-		 "what a broken line does", 0, 0, on_bad, NULL},
-		{"stats", 0, ARG_STR, &o->stats, "FILE",
-		 "write counts and digests as one JSON object", 0, 0, NULL,
-		 NULL},
-	};
-
-	memcpy(table, rows, sizeof(rows));
-	return sizeof(rows) / sizeof(rows[0]);
 }
 
 /* --- memory of a block --- */

@@ -35,8 +35,18 @@ struct doc_opts {
 	const char *extra_key;	/* NULL, or a key to pick as well (weights) */
 };
 void doc_opts_init(struct doc_opts *o);
-/* Fill table rows for --text-key --id-key --on-bad --stats; returns the count. */
-size_t doc_opts_args(struct doc_opts *o, struct arg *table);
+
+/* Rows of an option table: --text-key --id-key --on-bad --stats. */
+#define DOC_ARGS(o) \
+	OPT_GROUP("Documents"), \
+	OPT_STR("text-key", &(o)->text_key, "KEY", \
+		"Key of the text; a.b is nested", .brief = 1), \
+	OPT_STR("id-key", &(o)->id_key, "KEY", "Key of the id", .brief = 1), \
+	OPT_ENUM("on-bad", &(o)->on_bad, "WHAT", doc_on_bad_names, \
+		 "What to do with a malformed line", .brief = 1), \
+	OPT_STR("stats", &(o)->stats, "FILE", \
+		"Write counts and digests as JSON", .brief = 1)
+extern const char *const doc_on_bad_names[];
 
 /* Readable bytes behind every text of doc_parse(), for SIMD scanners. */
 enum { DOC_PADDING = INPUT_PADDING };

@@ -32,23 +32,6 @@ filter_opts_init(struct filter_opts *o)
 	doc_opts_init(&o->doc);
 }
 
-size_t
-filter_opts_args(struct filter_opts *o, struct arg *table)
-{
-	const struct arg rows[] = {
-		{"report", 0, ARG_STR, &o->doc.report, "FILE",
-		 "write one JSON object a decision", 0, 0, NULL, NULL},
-		{"output", 'o', ARG_STR, &o->output, "FILE",
-		 "where kept documents go; else stdout", 0, 0, NULL, NULL},
-		{"check", 0, ARG_FLAG, &o->check, NULL,
-		 "status 1 when anything would go", 0, 0, NULL, NULL},
-	};
-	size_t n = doc_opts_args(&o->doc, table);
-
-	memcpy(table + n, rows, sizeof(rows));
-	return n + sizeof(rows) / sizeof(rows[0]);
-}
-
 /* --- opening and ending --- */
 
 static int

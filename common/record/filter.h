@@ -38,13 +38,17 @@ struct filter_opts {
 	int check;		/* --check */
 };
 
-/* Rows of filter_opts_args(). */
-enum { FILTER_ARGS = 7 };
-
 void filter_opts_init(struct filter_opts *o);
 
-/* Fill table rows: those of doc_opts_args(), -o, --report, --check. */
-size_t filter_opts_args(struct filter_opts *o, struct arg *table);
+/* Rows of an option table: DOC_ARGS(), -o, --report, --check. */
+#define FILTER_ARGS(o) \
+	DOC_ARGS(&(o)->doc), \
+	OPT_STR("report", &(o)->doc.report, "FILE", \
+		"Write each decision as a line of JSON", .brief = 1), \
+	OPT_STR("output", &(o)->output, "FILE", \
+		"Write kept documents to FILE", .letter = 'o', .brief = 1), \
+	OPT_FLAG("check", &(o)->check, \
+		 "Exit with status 1 if anything is found", .brief = 1)
 
 struct filter;			/* one a program */
 

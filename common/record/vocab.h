@@ -91,9 +91,9 @@ void vocab_free(struct vocab *v);
 /* The two rows of an option table (base/args.h) for what vocab_load() takes:
  * const char ** for the file and for the split; help is the file's. */
 #define VOCAB_ARGS(file, split, help) \
-	{"tokenizer", 0, ARG_STR, file, "FILE", help, 0, 0, NULL, NULL}, \
-	{"split", 0, ARG_STR, split, "NAME", \
-	 "split of a .tiktoken file", 0, 0, NULL, NULL}
+	OPT_STR("tokenizer", file, "FILE", help), \
+	OPT_STR("split", split, "NAME", \
+		"Split of a .tiktoken file", .brief = 1)
 
 /*
  * The id of the token that is to stand at one side of each document: the one

@@ -15,7 +15,7 @@ static const char *const dtype_names[] = {"fp32", "bf16", NULL};
 #define BIG 9007199254740992.0
 
 const struct spec options_specs[] = {
-	{"Shape", 0, ARG_SECTION, 0, 0, "Shape of the model", 0, 0, 0, START},
+	{"Shape", 0, ARG_GROUP, 0, 0, "Shape of the model", 0, 0, 0, START},
 	{"preset", 0, ARG_ENUM, AT(preset), "NAME",
 	 "shape by name", 0, 0, preset_names, FIXED},
 	{"hidden-size", 0, ARG_INT, AT(hidden_size), "N",
@@ -51,7 +51,7 @@ const struct spec options_specs[] = {
 	{"init-from", 0, ARG_STR, AT(init_from), "DIR",
 	 "start from a Llama or Qwen3 folder of Hugging Face", 0, 0, 0, FIXED},
 
-	{"Data", 0, ARG_SECTION, 0, 0, "Data", 0, 0, 0, START},
+	{"Data", 0, ARG_GROUP, 0, 0, "Data", 0, 0, 0, START},
 	{"data", 0, ARG_STRS, AT(data), "PATH",
 	 "shards to train on: files or folders (repeatable)", 0, 0, 0, FREE},
 	{"val-data", 0, ARG_STRS, AT(val_data), "PATH",
@@ -80,7 +80,7 @@ const struct spec options_specs[] = {
 	{"doc-mask", 0, ARG_BOOL, AT(doc_mask), NULL,
 	 "documents of a window do not see each other", 0, 0, 0, FIXED},
 
-	{"Opt", 0, ARG_SECTION, 0, 0, "Optimizer", 0, 0, 0, START},
+	{"Opt", 0, ARG_GROUP, 0, 0, "Optimizer", 0, 0, 0, START},
 	{"steps", 0, ARG_INT, AT(steps), "N", "updates in the whole run", 0,
 	 BIG, 0, FREE},
 	{"lr", 0, ARG_REAL, AT(lr), "X", "peak learning rate", 1e-12, 1e3, 0,
@@ -116,7 +116,7 @@ const struct spec options_specs[] = {
 	{"dtype", 0, ARG_ENUM, AT(dtype), "NAME",
 	 "of weights and activations", 0, 0, dtype_names, FIXED},
 
-	{"Run", 0, ARG_SECTION, 0, 0, "Run", 0, 0, 0, START},
+	{"Run", 0, ARG_GROUP, 0, 0, "Run", 0, 0, 0, START},
 	{"output", 'o', ARG_STR, AT(out), "DIR", "folder of the run", 0, 0, 0,
 	 START},
 	{"save-every", 0, ARG_INT, AT(save_every), "N",
@@ -189,16 +189,18 @@ options_table(struct options *o, struct arg *rows)
 {
 	size_t i;
 
-	_Static_assert((int)NSPECS <= (int)OPTIONS_MAX, "given[] is too short");
+	_Static_assert((int)NSPECS < (int)OPTIONS_MAX, "given[] is too short");
 	for (i = 0; i < NSPECS; i++) {
 		const struct spec *s = &options_specs[i];
 
-		rows[i] = (struct arg){s->type == ARG_SECTION ? "" : s->name,
-			s->letter, s->type, (char *)o + s->at, s->meta,
-			s->help, s->lo, s->hi, s->choices, &o->given[i]};
-		if (s->type == ARG_SECTION)
-			rows[i].to = NULL;
+		rows[i] = (struct arg){
+			.name = s->type == ARG_GROUP ? s->help : s->name,
+			.letter = s->letter, .type = s->type,
+			.to = (char *)o + s->at, .meta = s->meta,
+			.help = s->help, .lo = s->lo, .hi = s->hi,
+			.choices = s->choices, .given = &o->given[i]};
 	}
+	rows[i] = (struct arg)OPT_END;
 	return NSPECS;
 }
 
@@ -220,7 +222,7 @@ options_find(struct span key)
 	size_t i;
 
 	for (i = 0; i < NSPECS; i++)
-		if (options_specs[i].type != ARG_SECTION &&
+		if (options_specs[i].type != ARG_GROUP &&
 		    same_key(options_specs[i].name, key))
 			return i;
 	return NSPECS;
@@ -251,7 +253,7 @@ options_override(struct options *o, const struct options *cmd,
 	for (i = 0; i < NSPECS && rc == 0; i++) {
 		const struct spec *s = &options_specs[i];
 
-		if (s->type == ARG_SECTION ||
+		if (s->type == ARG_GROUP ||
 		    (s->state != START && !cmd->given[i]))
 			continue;
 		if (s->state != START) {

@@ -270,7 +270,7 @@ packed() {
 	    --no-doc-mask; do
 		run decode-batch --run run --step 5 $o
 		[ "$status" -eq 2 ]
-		[[ "$output" == *"those of the run"* ]]
+		[[ "$output" == *"--step and ${o%% *} exclude each other"* ]]
 	done
 	sed -i 's/"world_size": *1/"world_size": 2/' run/config.json
 	decode-batch --run run --step 5 --rank 0 --json > r0

@@ -746,7 +746,7 @@ copies() {	# copies DOCS
 	while read -r o; do
 		# shellcheck disable=SC2086 # options are words
 		run -2 dedup $o "$T/in"
-		[[ $output == *"is a way of"* ]] || {
+		[[ $output =~ " needs --"(exact|near|spans|repeats) ]] || {
 			echo "$o: $output"
 			return 1
 		}

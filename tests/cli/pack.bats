@@ -442,9 +442,9 @@ times() {
 
 @test "one document that fills every batch shows" {
 	head -1 "$WEB" > "$T/x"
-	pack --seq-len 8 --batch-windows 4 -o "$T/d" --stats "$T/s" "$T/x"
+	pack --seq-len 8 --batch-size 4 -o "$T/d" --stats "$T/s" "$T/x"
 	[ "$(stat_of largest_doc_share "$T/s")" = 1 ]
-	pack --seq-len 8 --batch-windows 4 --policy pad --shuffle 1 -o "$T/d" \
+	pack --seq-len 8 --batch-size 4 --policy pad --shuffle 1 -o "$T/d" \
 		--stats "$T/s" "$T/x"
 	[ "$(stat_of largest_doc_share "$T/s")" = 1 ]
 }

@@ -12,25 +12,41 @@
 
 static int64_t seq_len;
 static double lr;
-static int bos, split, given;
-static const char *out;
+static int bos, split, given, fast;
+static const char *out, *key;
 static struct arg_list special;
 
 static const char *const splits[] = { "gpt2", "cl100k", NULL };
 
-static const struct arg table[] = {
-	{ "", 0, ARG_SECTION, NULL, NULL, "Things", 0, 0, NULL, NULL },
-	{ "output", 'o', ARG_STR, &out, "FILE", "where to", 0, 0, NULL, NULL },
-	{ "seq-len", 0, ARG_INT, &seq_len, "N", "tokens", 1, 1 << 20, NULL,
-	  &given },
-	{ "lr", 0, ARG_REAL, &lr, "X", "rate", 0, 1, NULL, NULL },
-	{ "bos", 0, ARG_BOOL, &bos, NULL, "BOS", 0, 0, NULL, NULL },
-	{ "split", 0, ARG_ENUM, &split, NULL, "how", 0, 0, splits, NULL },
-	{ "special", 0, ARG_STRS, &special, "T", "token", 0, 0, NULL, NULL },
+static struct arg joined[] = {
+	OPT_GROUP("Things"),
+	OPT_STRS("special", &special, "T", "token"),
+	OPT_STR("key", &key, "KEY", "key's name", .brief = 1,
+		.of = "seq-len fast"),
+	OPT_END
 };
 
-static const struct args toy = { "toy", "[options] [FILE...]", "does nothing",
-				 .table = table, .n = TEST_COUNT(table) };
+static const struct arg table[] = {
+	OPT_GROUP("Things"),
+	OPT_STR("output", &out, "FILE", "where to", .letter = 'o'),
+	OPT_INT("seq-len", &seq_len, "N", 1, 1 << 20, "tokens",
+		.given = &given),
+	OPT_GROUP("More"),
+	OPT_REAL("lr", &lr, "X", 0, 1, "rate"),
+	OPT_BOOL("bos", &bos, "BOS"),
+	OPT_ENUM("split", &split, NULL, splits, "how"),
+	OPT_FLAG("fast", &fast, "no tests"),
+	OPT_TABLE(joined),
+	OPT_END
+};
+
+static const char *const exclude[] = {
+	"lr split output", "no-bos: fast special", NULL
+};
+
+static const struct args toy = {
+	"toy", "[options] [FILE...]", "does nothing", "toy a", table, exclude
+};
 
 static void
 put_result(int argc, char **argv, int first)
@@ -65,7 +81,10 @@ parse(const char *line, int *status)
 		seq_len = 2048;
 		lr = 1e-3;
 		bos = 1;
-		put_result(argc, argv, args_parse(&toy, argc, argv));
+		int first = args_parse(&toy, argc, argv);
+
+		args_check(&toy);
+		put_result(argc, argv, first);
 		fflush(stdout);
 		_exit(0);
 	}
@@ -88,8 +107,10 @@ good_lines(void **state)
 		{ "-j1", "2048 0.001 1 0 - 0 000 j1\n" },
 		{ "a --seq-len 4Ki b -j 3 c",
 		  "4096 0.001 1 0 - 0 100 j3 [a] [b] [c]\n" },
-		{ "--seq-len=12 --lr=0.5 --no-bos --split cl100k -j1",
-		  "12 0.5 0 1 - 0 100 j1\n" },
+		{ "--seq-len=12 --lr=0.5 --no-bos --key k -j1",
+		  "12 0.5 0 0 - 0 100 j1\n" },
+		{ "--split cl100k --bos --fast --key k -j1",
+		  "2048 0.001 1 1 - 0 000 j1\n" },
 		{ "-qvj2 -o x -oy --threads=1 --special a --special=b",
 		  "2048 0.001 1 0 y 2 011 j1\n" },
 		{ "-j1 -- --lr -o -", "2048 0.001 1 0 - 0 000 j1 [--lr] [-o] "
@@ -120,16 +141,19 @@ bad_lines(void **state)
 		{ "--bos=1", "--bos takes no value" },
 		{ "--seq-len 0", "0 is out of range (1 to 1048576)" },
 		{ "--seq-len 2M", "2M is out of range" },
-		{ "--seq-len 1.5", "'1.5' is no integer" },
+		{ "--seq-len 1.5", "'1.5' is not an integer" },
 		{ "--seq-len 3K", "'3K' has an unknown suffix" },
-		{ "--seq-len x", "'x' is no integer" },
+		{ "--seq-len x", "'x' is not an integer" },
 		{ "--lr 2", "2 is out of range (0 to 1)" },
-		{ "--lr nan", "'nan' is no number" },
-		{ "--lr 0x1p-3", "'0x1p-3' is no number" },
-		{ "--lr 1e999", "'1e999' is no number" },
+		{ "--lr nan", "'nan' is not a number" },
+		{ "--lr 0x1p-3", "'0x1p-3' is not a number" },
+		{ "--lr 1e999", "'1e999' is not a number" },
 		{ "--split qwen", "'qwen' is not one of gpt2, cl100k" },
 		{ "-j 0", "0 is out of range (1 to 1024)" },
-		{ "--completion fish", "'fish' is not bash" },
+		{ "--completion sh", "'sh' is not bash, zsh or fish" },
+		{ "--lr 1 -o x", "--lr and --output exclude each other" },
+		{ "--no-bos --fast", "--no-bos and --fast exclude each other" },
+		{ "--key x", "--key needs --seq-len or --fast" },
 	};
 	int status;
 
@@ -154,12 +178,16 @@ help_shows_what_holds(void **state)
 	assert_int_equal(status, 0);
 	assert_non_null(strstr(text, "usage: toy [options] [FILE...]\n"));
 	assert_non_null(strstr(text, "\nThings:\n"));
-	assert_non_null(strstr(text, "tokens (default: 1Mi)"));
+	assert_non_null(strstr(text, "tokens [1Mi]\n"));
 	assert_non_null(strstr(text, "--[no-]bos"));
-	assert_non_null(strstr(text, "BOS (default: on)"));
+	assert_non_null(strstr(text, "BOS [on]\n"));
 	assert_non_null(strstr(text, "--split gpt2|cl100k"));
-	assert_non_null(strstr(text, "rate (default: 0.001)"));
+	assert_non_null(strstr(text, "rate [0.001]\n"));
 	assert_null(strstr(text, "completion"));
+	/* one heading for both parts of a group, brief rows at its end */
+	assert_non_null(strstr(text, "token\n  --key KEY\nMore:\n"));
+	assert_non_null(strstr(text, ", -q, -v, -h, --version\n"
+			       "Example: toy a\n"));
 	text = parse("--version", &status);
 	assert_int_equal(status, 0);
 	assert_memory_equal(text, "toy ", 4);
@@ -167,6 +195,24 @@ help_shows_what_holds(void **state)
 	text = parse("--options", &status);
 	assert_memory_equal(text, "--output -o\n--seq-len\n--lr\n"
 			    "--bos --no-bos\n", 41);
+}
+
+static void
+completions(void **state)
+{
+	int status;
+
+	(void)state;
+	assert_non_null(strstr(parse("--completion zsh", &status),
+			       "\t'--key=[key'\\''s name]:KEY:' \\\n"));
+	assert_non_null(strstr(parse("--completion zsh", &status),
+			       "'-o+[where to]:FILE:_files'"));
+	assert_non_null(strstr(parse("--completion fish", &status),
+			       "complete -c toy -l split -x -a 'gpt2 cl100k' "
+			       "-d 'how'\n"));
+	assert_non_null(strstr(parse("--completion fish", &status),
+			       "complete -c toy -l key -x -d 'key\\'s name'\n"));
+	assert_int_equal(status, 0);
 }
 
 static void
@@ -208,6 +254,7 @@ main(void)
 		cmocka_unit_test(good_lines),
 		cmocka_unit_test(bad_lines),
 		cmocka_unit_test(help_shows_what_holds),
+		cmocka_unit_test(completions),
 		cmocka_unit_test(numbers),
 	};
 
