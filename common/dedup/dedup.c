@@ -201,18 +201,6 @@ scan_near(struct scan *s, struct span text, uint8_t *flag)
 }
 
 static void
-scan_spans(struct scan *s, const struct doc *doc)
-{
-	struct err why = {0};
-
-	buf_put(&s->x->text, doc->text.p, doc->text.n);
-	if (s->e->set || !dedup_span_tokens(s->d, s->w, s->x, doc->text, &why))
-		return;
-	err_set(s->e, "%s:%llu: %s", doc->file,
-		(unsigned long long)doc->lineno, why.msg);
-}
-
-static void
 scan_doc(void *ctx, const struct doc *doc)
 {
 	struct scan *s = ctx;
@@ -240,8 +228,10 @@ scan_doc(void *ctx, const struct doc *doc)
 			x->exact[x->n] = text_key(exact_text(
 				s->d, s->w, doc->text)).low64;
 	}
-	if (o->spans && !doc->bad)
-		scan_spans(s, doc);
+	if (o->spans && !doc->bad) {
+		buf_put(&x->text, doc->text.p, doc->text.n);
+		dedup_span_tokens(s->d, s->w, x, doc->text);
+	}
 	x->tok_to[x->n] = x->ntok;
 	x->text_end[x->n] = x->text.n;
 	x->flag[x->n++] = flag;

@@ -219,8 +219,8 @@ uint32_t dedup_param(const struct minhash_opts *o);
 
 /* passages.c */
 int dedup_open_spans(struct dedup *d, struct err *e);
-int dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
-		      struct span text, struct err *e);
+void dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
+		       struct span text);
 int dedup_add_text(struct dedup *d, const struct item *x, size_t i,
 		   struct span text, struct err *e);
 int dedup_find_spans(struct dedup *d, struct err *e);

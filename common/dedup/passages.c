@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "tokenizer/align.h"
 
 /* --- texts in --- */
 
@@ -79,9 +80,9 @@ tokens_room(struct item *x, size_t more)
 }
 
 /* A worker: the tokens of a text, behind those of the texts before it. */
-int
+void
 dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
-		  struct span text, struct err *e)
+		  struct span text)
 {
 	enum { PIECES = 1024 };
 	size_t pos = 0, n;
@@ -91,9 +92,8 @@ dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
 		bpe_encode(w->span_enc, text, &w->ids);
 		n = w->ids.n;
 		tokens_room(x, n);
-		if (spantok_ends(d->span_vocab, text, w->ids.v, n,
-				 x->tok_end + x->ntok, e))
-			return -1;
+		n = align_ends(d->span_vocab, text, w->ids.v, n,
+			       x->tok_end + x->ntok);
 		if (n)
 			memcpy(x->tok_id + x->ntok, w->ids.v,
 			       n * sizeof(*x->tok_id));
@@ -104,7 +104,6 @@ dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
 		x->ntok += split_next(d->split, w->scratch, text.p, text.n,
 				      &pos, x->tok_end + x->ntok, PIECES);
 	}
-	return 0;
 }
 
 /* The i-th document of a block. */

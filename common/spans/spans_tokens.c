@@ -27,6 +27,7 @@ enum { CODE = 4 };
 #define MAX_TOKENS (((size_t)1 << 30) - 1024)	/* of a document */
 #define MAX_ID (UINT32_C(192) << 18)	/* of tokens at bounds */
 #define MAX_MID (UINT32_C(1) << 24)
+#define FIRST_NUMBER (UINT32_C(1) << 22)	/* after a model's ids */
 
 struct piece {
 	uint64_t at;		/* of bytes */
@@ -166,7 +167,9 @@ spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 	buf_reset(&t->code);
 	buf_reserve(&t->code, CODE * n + 1);
 	for (i = 0; i < n; i++) {
-		x = id ? id[i] : number_of(t, text.p + at, end[i] - at);
+		x = !id ? number_of(t, text.p + at, end[i] - at) :
+			id[i] != SPANTOK_BYTES ? id[i] :
+			FIRST_NUMBER + number_of(t, text.p + at, end[i] - at);
 		mid = (text.p[at] & 0xc0) == 0x80;
 		if (x >= (mid ? MAX_MID : MAX_ID))
 			return err_set(e, "--spans: more than %u different "
@@ -240,59 +243,4 @@ int
 spantok_spilled(const struct spantok *t)
 {
 	return spans_spilled(t->spans) || spool_on_disk(t->end);
-}
-
-/* --- a model's tokens in the text --- */
-
-#define MARK "\xe2\x96\x81"	/* U+2581 */
-
-/* How many bytes from p on a token spells, or -1; *marks: U+2581 as such. */
-static int64_t
-spells(struct span token, const char *p, size_t n, int sp, uint32_t *marks)
-{
-	size_t i = 0, k = 0;
-
-	while (i < token.n) {
-		int mark = sp && token.n - i >= 3 &&
-			!memcmp(token.p + i, MARK, 3);
-
-		if (mark && k < n && p[k] == ' ') {
-			i += 3;
-			k++;
-			continue;
-		}
-		if (k == n || p[k] != token.p[i])
-			return -1;
-		if (mark)
-			++*marks;
-		i++;
-		k++;
-	}
-	return k ? (int64_t)k : -1;
-}
-
-int
-spantok_ends(const struct vocab *v, struct span text, uint32_t *id, size_t n,
-	     uint32_t *end, struct err *e)
-{
-	int sp = v->kind == VOCAB_SENTENCEPIECE;
-	size_t i, at = 0;
-	int64_t len;
-
-	for (i = 0; i < n; i++) {
-		uint32_t marks = 0;
-
-		len = id[i] < v->n ? spells(v->token[id[i]], text.p + at,
-					    text.n - at, sp, &marks) : -1;
-		if (len < 0)
-			break;
-		at += (size_t)len;
-		end[i] = (uint32_t)at;
-		id[i] += marks * v->n;
-	}
-	if (i == n && at == text.n)
-		return 0;
-	return err_set(e, "byte %zu of the text: the tokenizer's tokens do not "
-		       "spell it: --span-tokens cannot be; use --span-bytes",
-		       at);
 }

@@ -15,7 +15,6 @@
 #define ASSAY_SPANS_TOKENS_H
 
 #include "spans/spans.h"
-#include "record/vocab.h"
 
 struct spantok;
 
@@ -25,9 +24,11 @@ void spantok_free(struct spantok *t);	/* NULL is fine */
 
 /*
  * The next document: end[0..n) are the ends of its tokens in the text (valid
- * UTF-8), of which the last is text.n.  id[0..n) are their ids; equal ids have
- * equal lengths.  id NULL: tokens are the bytes between two ends.
+ * UTF-8), of which the last is text.n.  id[0..n) are their ids, below 2^22;
+ * equal ids have equal bytes.  SPANTOK_BYTES for an id, or id NULL: the token
+ * is equal to those that have its bytes.
  */
+#define SPANTOK_BYTES UINT32_MAX
 int spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 		const uint32_t *id, size_t n, struct err *e);
 
@@ -40,13 +41,5 @@ const struct text_span *spantok_find_later(struct spantok *t, size_t *n,
 					   struct err *e);
 
 int spantok_spilled(const struct spantok *t);	/* as spans_spilled() */
-
-/*
- * The ends in the text of a model's tokens, which must spell it: bytes, or
- * with U+2581 where the text has a space.  Where the text has U+2581 itself
- * the id is moved up by v->n, so that equal ids have equal lengths.
- */
-int spantok_ends(const struct vocab *v, struct span text, uint32_t *id,
-		 size_t n, uint32_t *end, struct err *e);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * align.c - where in a text its tokens stand
+ * align.c - where in a text its tokens are
  *
- * The text as the tokenizer cuts it is made in `norm`, and beside each of its
- * bytes the place of the characters that it came from.  The tokens are then
- * laid on it one behind another.  Two things are no part of it: the space that
- * is put in front of a text, or of each section behind an added token, as the
- * tokens have more bytes than the text; and the unknown token, which goes as
- * far as the next one is found.
+ * The text as the tokenizer splits it is made in `norm`, with the origin of
+ * each of its bytes.  The tokens are then laid on it one after another.  Two
+ * things are not part of it.  One is the space that the tokenizer puts before
+ * a text, or before each section after an added token: it shows in that the
+ * tokens have more bytes than the text.  The other is the unknown token,
+ * which goes as far as the next token is found.
  */
 #include "tokenizer/align.h"
 
@@ -14,21 +14,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "text/unicode.h"
-
-#define UNDERLINE "\xe2\x96\x81"	/* U+2581, SentencePiece's space */
 
 struct align_origin {
 	uint32_t start, end;	/* in the text */
 };
 
-static int
-goes_on(char c)
-{
-	return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-/* --- the text as the tokenizer cuts it --- */
+/* --- the text as the tokenizer splits it --- */
 
 /* one: the n bytes come from [start, end) as a whole, else one from each. */
 static void
@@ -37,10 +30,7 @@ put(struct align *x, const char *p, size_t n, size_t start, size_t end,
 {
 	size_t i;
 
-	if (x->norm.n + n > x->cap) {
-		x->cap = 2 * (x->norm.n + n);
-		x->from = xreallocarray(x->from, x->cap, sizeof(*x->from));
-	}
+	GROW(x->from, x->cap, x->norm.n + n);
 	for (i = 0; i < n; i++)
 		x->from[x->norm.n + i] = (struct align_origin){
 			(uint32_t)(one ? start : start + i),
@@ -48,7 +38,7 @@ put(struct align *x, const char *p, size_t n, size_t start, size_t end,
 	buf_put(&x->norm, p, n);
 }
 
-/* Where the characters end that are normalized with the one at a. */
+/* End of the characters that are normalized together with the one at a. */
 static size_t
 segment_end(struct span t, size_t a)
 {
@@ -63,8 +53,8 @@ segment_end(struct span t, size_t a)
 }
 
 /*
- * A segment t[a..b) that tmp is the normal form of: what is equal at its ends
- * stands for itself.
+ * The segment t[a..b), whose normal form is in tmp.  What is equal at both
+ * ends comes from the same bytes.
  */
 static void
 put_changed(struct align *x, size_t a, size_t b)
@@ -75,12 +65,12 @@ put_changed(struct align *x, size_t a, size_t b)
 	least = b - a < n ? b - a : n;
 	while (k < least && t[a + k] == q[k])
 		k++;
-	while (k && ((a + k < b && goes_on(t[a + k])) ||
-		     (k < n && goes_on(q[k]))))
+	while (k && ((a + k < b && utf8_is_cont(t[a + k])) ||
+		     (k < n && utf8_is_cont(q[k]))))
 		k--;
 	while (m < least - k && t[b - m - 1] == q[n - m - 1])
 		m++;
-	while (m && goes_on(q[n - m]))
+	while (m && utf8_is_cont(q[n - m]))
 		m--;
 	put(x, q, k, a, a + k, 0);
 	put(x, q + k, n - k - m, a + k, b - m, 1);
@@ -98,7 +88,7 @@ normalize(struct align *x)
 		s = (struct span){t.p + a, b - a};
 		if (x->v->kind == VOCAB_SENTENCEPIECE && *s.p == ' ' &&
 		    s.n == 1)
-			put(x, UNDERLINE, 3, a, b, 1);
+			put(x, VOCAB_SPACE, 3, a, b, 1);
 		else if (s.n > 1 && !uc_nfc(s, &x->tmp))
 			put_changed(x, a, b);
 		else
@@ -114,14 +104,14 @@ matches(const struct align *x, size_t p, struct span s)
 	return s.n <= x->norm.n - p && !memcmp(x->norm.p + p, s.p, s.n);
 }
 
-/* Behind an unknown token at p: where next (n 0: none) may begin. */
+/* After an unknown token at p: where next (n 0: none) may begin. */
 static size_t
 skip_unknown(const struct align *x, size_t p, struct span next)
 {
 	size_t end = x->norm.n;
 
 	do {
-		for (p += p < end; p < end && goes_on(x->norm.p[p]); p++)
+		for (p += p < end; p < end && utf8_is_cont(x->norm.p[p]); p++)
 			;
 	} while (p < end && next.n && !matches(x, p, next));
 	return p;
@@ -138,7 +128,7 @@ is_added(const struct vocab *v, uint32_t id)
 	return 0;
 }
 
-/* By how many bytes the tokens are more than the text; 0: not to be told. */
+/* Bytes that the tokens have more than the text; 0: unknown. */
 static size_t
 excess(const struct align *x, const uint32_t *ids, size_t n)
 {
@@ -157,7 +147,7 @@ static void
 lay(const struct align *x, const uint32_t *ids, size_t n, size_t *at)
 {
 	int sp = x->v->kind == VOCAB_SENTENCEPIECE;
-	struct span space = span_str(sp ? UNDERLINE : " ");
+	struct span space = span_str(sp ? VOCAB_SPACE : " ");
 	size_t i, p = 0, more = excess(x, ids, n);
 
 	for (i = 0; i < n; i++) {
@@ -201,18 +191,82 @@ align_clear(struct align *x)
 	buf_clear(&x->tmp);
 }
 
+/* Where in the text the bytes of norm that a token covers come from. */
+static void
+origin(const struct align *x, size_t from, size_t to, size_t *a, size_t *b)
+{
+	*a = from < x->norm.n ? x->from[from].start : x->text.n;
+	*b = to > from ? x->from[to - 1].end : *a;
+}
+
 void
 align_range(const struct align *x, uint32_t *start, uint32_t *end)
 {
-	size_t from = x->at[*start], to = x->at[*end], a, b;
 	struct span t = x->text;
+	size_t a, b;
 
-	a = from < x->norm.n ? x->from[from].start : t.n;
-	b = to > from ? x->from[to - 1].end : a;
-	while (a && a < t.n && goes_on(t.p[a]))
+	origin(x, x->at[*start], x->at[*end], &a, &b);
+	while (a && a < t.n && utf8_is_cont(t.p[a]))
 		a--;
-	while (b < t.n && goes_on(t.p[b]))
+	while (b < t.n && utf8_is_cont(t.p[b]))
 		b++;
 	*start = (uint32_t)a;
 	*end = (uint32_t)b;
+}
+
+/* --- ends of all tokens --- */
+
+/* How many bytes of p[0..n) a token spells, with a space for U+2581; else 0. */
+static size_t
+spells(const struct vocab *v, uint32_t id, const char *p, size_t n)
+{
+	struct span t = v->token[id];
+	size_t i = 0, k = 0;
+
+	if (v->kind != VOCAB_SENTENCEPIECE)
+		return t.n <= n && !memcmp(t.p, p, t.n) ? t.n : 0;
+	for (; i < t.n && k < n; k++) {
+		if (t.n - i >= 3 && !memcmp(t.p + i, VOCAB_SPACE, 3)) {
+			if (p[k] != ' ')
+				return 0;
+			i += 3;
+		} else if (p[k] != t.p[i++]) {
+			return 0;
+		}
+	}
+	return i == t.n ? k : 0;
+}
+
+size_t
+align_ends(const struct vocab *v, struct span text, uint32_t *ids, size_t n,
+	   uint32_t *end)
+{
+	size_t i, at = 0, m = 0, len, from, to;
+	struct align x;
+
+	for (i = 0; i < n; i++) {
+		len = spells(v, ids[i], text.p + at, text.n - at);
+		if (!len)
+			break;
+		end[i] = (uint32_t)(at += len);
+	}
+	if (i == n && at == text.n)
+		return n;
+	align_init(&x, v, text, ids, n);
+	for (i = at = 0; i < n; i++, at = to) {
+		origin(&x, x.at[i], x.at[i + 1], &from, &to);
+		if (i + 1 == n)
+			to = text.n;
+		if (to <= at) {
+			to = at;
+			continue;
+		}
+		ids[m] = spells(v, ids[i], text.p + at, to - at) == to - at ?
+			ids[i] : ALIGN_OTHER;
+		end[m++] = (uint32_t)to;
+	}
+	align_clear(&x);
+	if (at < text.n && m)
+		end[m - 1] = (uint32_t)text.n;
+	return m;
 }

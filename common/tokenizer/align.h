@@ -1,11 +1,11 @@
 /*
- * align.h - where in a text its tokens stand
+ * align.h - where in a text its tokens are
  *
- * What a tokenizer does to a text before it cuts it, normalization form C,
- * U+2581 for a space and one put in front, is done once more with each byte's
- * origin kept, so that places are exact for every tokenizer that vocab.h
- * loads.  Where normalization changed some characters, what came of them
- * stands where they stand together.
+ * What a tokenizer does to a text before it splits it (normalization form C,
+ * U+2581 for a space, a space in front) is done once more with the origin of
+ * each byte, so that places are exact for every tokenizer that vocab.h loads.
+ * Where normalization changed some characters, what became of them has the
+ * place of all of them together.
  */
 #ifndef ASSAY_ALIGN_H
 #define ASSAY_ALIGN_H
@@ -17,23 +17,35 @@ struct align {
 	const struct vocab *v;
 	struct span text;
 	struct buf norm, tmp;
-	struct align_origin *from;	/* of each byte of norm */
+	struct align_origin *from;	/* [cap] of each byte of norm */
 	size_t cap;
 	size_t *at;	/* [tokens + 1], in norm */
 };
 
 /*
- * Align ids[0..nids), the whole of text, which is borrowed until
- * align_clear().  Memory: 8 bytes per token, 9 to 18 per byte of text.
+ * Align ids[0..nids), all of text, which is borrowed until align_clear().
+ * Memory: 8 bytes per token, 9 to 18 per byte of text.
  */
 void align_init(struct align *x, const struct vocab *v, struct span text,
 		const uint32_t *ids, size_t nids);
 void align_clear(struct align *x);
 
 /*
- * A range of tokens [*start, *end) becomes the range of bytes of the text that
- * they came from, widened to whole characters.
+ * Turn a range of tokens [*start, *end) into the range of bytes of the text
+ * that they came from, widened to whole characters.
  */
 void align_range(const struct align *x, uint32_t *start, uint32_t *end);
+
+/*
+ * The end in the text of each of ids[0..n), all of text: ascending, the last
+ * is text.n.  A token without bytes of its own (a space put in front, the
+ * second of a character that was decomposed) is dropped from ids.  An id
+ * whose token differs from its bytes (U+2581 for a space apart) becomes
+ * ALIGN_OTHER.  Returns the number of tokens left.  The usual case, where
+ * every token spells its bytes, needs no memory.
+ */
+#define ALIGN_OTHER UINT32_MAX
+size_t align_ends(const struct vocab *v, struct span text, uint32_t *ids,
+		  size_t n, uint32_t *end);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * align_range(): every run of tokens stands where its bytes do, under
- * tokenizers that normalize, put a space in front or split characters.
+ * align.c: every run of tokens is where its bytes are, under tokenizers that
+ * normalize, put a space in front or split characters.
  */
 #include "tests/unit/test.h"
 
-#include "tokenizer/bpe.h"
-#include "tokenizer/align.h"
+#include "base/utf8.h"
 #include "text/unicode.h"
+#include "tokenizer/align.h"
+#include "tokenizer/bpe.h"
 
 #define NFD "nai\xcc\x88ve cafe\xcc\x81"
 #define WAVE "\xf0\x9f\x91\x8b\xf0\x9f\x8f\xbd"
@@ -17,12 +18,6 @@ static const char *const texts[] = {
 	"\xe2\x84\xab\xe2\x84\xa6 \xe1\x84\x80\xe1\x85\xa1 \xea\xb0\x80",
 	"wave " WAVE WAVE " \xe4\xb8\xad\xe6\x96\x87", "\xe2\x96\x81 a \xe2\x96\x81",
 };
-
-static int
-goes_on(char c)
-{
-	return ((unsigned char)c & 0xc0) == 0x80;
-}
 
 /* Is b a part of a? */
 static int
@@ -45,8 +40,8 @@ check_run(const struct vocab *v, struct span text, const uint32_t *ids,
 	align_range(&at, &h.start, &h.end);
 	align_clear(&at);
 	assert_true(h.start <= h.end && h.end <= text.n);
-	assert_true(h.start == text.n || !goes_on(text.p[h.start]));
-	assert_true(h.end == text.n || !goes_on(text.p[h.end]));
+	assert_true(h.start == text.n || !utf8_is_cont(text.p[h.start]));
+	assert_true(h.end == text.n || !utf8_is_cont(text.p[h.end]));
 	if (a == 0)
 		assert_int_equal(h.start, 0);
 	if (b == nids)
@@ -54,7 +49,7 @@ check_run(const struct vocab *v, struct span text, const uint32_t *ids,
 	assert_int_equal(vocab_decode(v, ids + a, b - a, 0, &part, &e), 0);
 	own = buf_span(&part);
 	/* a space in front may be the tokenizer's own, a character in part */
-	while (own.n && (*own.p == ' ' || goes_on(*own.p)))
+	while (own.n && (*own.p == ' ' || utf8_is_cont(*own.p)))
 		own.p++, own.n--;
 	while (own.n && (own.p[own.n - 1] & 0x80))
 		own.n--;
@@ -166,12 +161,67 @@ places(void **state)
 	   (uint32_t[][2]){{0, 3}, {3, 6}, {6, 7}});
 }
 
+/* Ends and ids left of the tokens of a text. */
+static void
+ends(const struct vocab *v, const char *text, const uint32_t *ids, size_t n,
+     const uint32_t (*want)[2], size_t nwant)
+{
+	uint32_t id[8], end[8];
+	size_t i;
+
+	memcpy(id, ids, n * sizeof(*id));
+	assert_int_equal(align_ends(v, span_str(text), id, n, end), nwant);
+	for (i = 0; i < nwant; i++) {
+		assert_int_equal(end[i], want[i][0]);
+		assert_int_equal(id[i], want[i][1]);
+	}
+}
+
+/* U+2581 is a space; a token that differs from its bytes loses its id. */
+static void
+ends_of_tokens(void **state)
+{
+	enum { OTHER = -1 };
+	struct span token[] = {
+		span_str("\xe2\x96\x81" "a"), span_str("b"),
+		span_str("<unk>"), span_str("\xe2\x96\x81"),
+		span_str("a"), span_str("\xc3\xa9"), span_str("\xc3"),
+		span_str("\xa9"), span_str(" "),
+	};
+	struct vocab v = {
+		.kind = VOCAB_SENTENCEPIECE, .n = 9, .unk = 2, .token = token
+	};
+
+	(void)state;
+	ends(&v, " ab\xe2\x96\x81" "a", (uint32_t[]){0, 1, 0}, 3,
+	     (uint32_t[][2]){{2, 0}, {3, 1}, {7, OTHER}}, 3);
+	/* a space put in front, as part of a token and as one of its own */
+	ends(&v, "ab", (uint32_t[]){0, 1}, 2,
+	     (uint32_t[][2]){{1, OTHER}, {2, 1}}, 2);
+	ends(&v, "b a", (uint32_t[]){3, 1, 0}, 3,
+	     (uint32_t[][2]){{1, 1}, {3, 0}}, 2);
+	ends(&v, " a\xe4\xb8\xad", (uint32_t[]){0, 2}, 2,
+	     (uint32_t[][2]){{2, 0}, {5, OTHER}}, 2);
+	v.kind = VOCAB_BYTE_LEVEL;
+	v.unk = -1;
+	v.nfc = 1;
+	ends(&v, "be\xcc\x81" "a", (uint32_t[]){1, 5, 4}, 3,
+	     (uint32_t[][2]){{1, 1}, {4, OTHER}, {5, 4}}, 3);
+	/* one character in two tokens, as it is and composed */
+	ends(&v, "\xc3\xa9" "a", (uint32_t[]){6, 7, 4}, 3,
+	     (uint32_t[][2]){{1, 6}, {2, 7}, {3, 4}}, 3);
+	ends(&v, "e\xcc\x81" "a", (uint32_t[]){6, 7, 4}, 3,
+	     (uint32_t[][2]){{3, OTHER}, {4, 4}}, 2);
+	ends(&v, "", NULL, 0, NULL, 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs),
 		cmocka_unit_test(places),
+		cmocka_unit_test(ends_of_tokens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

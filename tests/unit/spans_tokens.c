@@ -240,42 +240,12 @@ test_many(void **state)
 	free(end);
 }
 
-/* U+2581 stands for a space; a text that has it has other ids. */
-static void
-test_marks(void **state)
-{
-	struct span token[] = {
-		span_str("\xe2\x96\x81" "a"), span_str("b"), span_str("\xe2"),
-	};
-	const struct vocab v = {
-		.kind = VOCAB_SENTENCEPIECE, .n = 3, .token = token
-	};
-	uint32_t id[] = {0, 1, 0}, bad[] = {0, 1}, end[3];
-	struct err e = {0};
-
-	(void)state;
-	assert_int_equal(spantok_ends(&v, span_str(" ab\xe2\x96\x81" "a"), id,
-				      3, end, &e), 0);
-	assert_int_equal(end[0], 2);
-	assert_int_equal(end[1], 3);
-	assert_int_equal(end[2], 7);
-	assert_int_equal(id[0], 0);
-	assert_int_equal(id[2], 3);
-	assert_int_equal(spantok_ends(&v, span_str(" ac"), bad, 2, end, &e),
-			 -1);
-	assert_non_null(strstr(e.msg, "byte 2 "));
-	e = (struct err){0};
-	assert_int_equal(spantok_ends(&v, span_str(" abc"), bad, 2, end, &e),
-			 -1);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
