@@ -1,9 +1,9 @@
 #!/bin/sh
-# clean-and-pack: documents -> dedup -> contam13 -> vocabulary -> shards, and a
+# clean-and-pack: documents -> dedup -> contam13 -> tokenizer -> shards, with a
 # proof that no document was lost or changed between two stages.
 #
 # usage: examples/clean-and-pack/run.sh [OUT]     (OUT: build/clean-and-pack)
-# BIN is the folder of the programs (bin/), DOCS how many documents (all).
+# BIN is the folder of the programs (bin/), DOCS the number of documents (all).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -15,7 +15,7 @@ mkdir -p "$out"
 cd "$out"
 rm -rf train
 
-# Some raw data: the books, a tenth of them once more, and one that loops.
+# Raw data: the books, a tenth of them again, and a document that loops.
 zstd -dcq "$corpus" | head -n "${DOCS:-100000}" > books.jsonl
 {
 	cat books.jsonl
@@ -24,20 +24,20 @@ zstd -dcq "$corpus" | head -n "${DOCS:-100000}" > books.jsonl
 		tr '\n' ' ')"
 } > raw.jsonl
 
-# 1. What stands in it twice, or loops, goes; the report says which and why.
+# 1. Drop duplicates and loops. The report lists which documents and why.
 "$bin/dedup" --stats 1.json --report dropped.jsonl raw.jsonl > 1.jsonl
 
-# 2. So does what a benchmark has.
+# 2. Drop documents that contain a benchmark example.
 "$bin/contam13" --against "$bench/lambada.jsonl" \
 	--against "$bench/arc_easy.jsonl" --stats 2.json --report hits.jsonl \
 	1.jsonl > 2.jsonl
 
-# 3. A vocabulary, and shards to train on.
+# 3. Train a tokenizer and write shards.
 "$bin/tok-train" -q --vocab-size 4096 -o tokenizer.json 2.jsonl
 "$bin/pack" -q --tokenizer tokenizer.json --stats 3.json -o train/ 2.jsonl
 
-# 4. Each stage read what the one before kept: the digest is a sum over the
-#    texts, so it finds a text that was lost, doubled or changed by a byte.
+# 4. Check that each stage read what the stage before it kept. The digest is a
+#    sum over the texts, so a text that was lost, repeated or changed shows.
 number() {
 	sed "s/.*\"$1\":\"\{0,1\}\([^,}\"]*\).*/\1/" "$2"
 }
@@ -58,7 +58,7 @@ done
 echo "dropped, by reason:"
 sed 's/.*"reason":"\([a-z]*\)".*/\1/' dropped.jsonl | sort | uniq -c
 
-# 5. And the last look, at what the model will see.
+# 5. Check the shards: what the model will see.
 "$bin/contam13" --tokens --tokenizer tokenizer.json --check \
 	--against "$bench/lambada.jsonl" train/*.tok > /dev/null ||
 	echo "the shards share 13 tokens with LAMBADA"

@@ -3,7 +3,7 @@
 #
 # usage: examples/evaluate/run.sh [MODEL]     (MODEL: build/demo/run/latest)
 # MODEL is any Llama or Qwen3 folder. BIN is the folder of the programs
-# (bin/); LINES takes only the first so many examples of each (300).
+# (bin/), LINES the number of examples to take from each (300).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -11,7 +11,7 @@ bin=${BIN:-$root/bin}
 model=${1:-$root/build/demo/run/latest}
 
 if [ ! -d "$model" ]; then
-	echo "$model: no model there: name one, or train one (make demo)" >&2
+	echo "$model: no model here: name one, or train one (make demo)" >&2
 	exit 2
 fi
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# near-in-stages: near duplicates of more than one machine holds, with a sort
-# from outside; here the parts are two files and the sort is GNU's.
+# near-in-stages: near duplicates in a corpus that is too large for one machine,
+# with an external sort. Here the parts are a few files and the sort is GNU's.
 #
 # usage: examples/near-in-stages/run.sh [OUT]     (OUT: build/near-in-stages)
-# BIN is the folder of the programs (bin/), DOCS how many documents (400).
-# Where GNU parallel is there it runs the parts; where pyspark is, Spark sorts
-# and pipes as well (spark.py).
+# BIN is the folder of the programs (bin/), DOCS the number of documents (400).
+# GNU parallel runs the parts if it is installed. If pyspark is installed, Spark
+# does the sorting and piping as well (spark.py).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -18,7 +18,7 @@ mkdir -p "$out"
 cd "$out"
 rm -f part.*
 
-# A corpus in parts: books, and each fifth once more with a word put in.
+# A corpus in parts: books, and every fifth one again with a word inserted.
 zstd -dcq "$root/examples/corpus/books.jsonl.zst" |
 	head -n "${DOCS:-400}" > books.jsonl
 awk 'NR % 5 == 0' books.jsonl |
@@ -35,16 +35,16 @@ else
 	done
 fi
 
-# 2. One sort of all: equal keys come together, equal records once.
+# 2. One sort of all records: equal keys become adjacent, copies are dropped.
 sort -u part.*.bands > bands
 
-# 3. Pairs of documents that share a key.
+# 3. Candidate pairs: documents that share a key.
 "$bin/dedup" --emit pairs bands | sort -u > pairs
 
-# 4. Each pair is verified on the documents; the first of a cluster is kept.
+# 4. Verify each pair on the documents and keep the first of each cluster.
 "$bin/dedup" -q $near --threshold 0.8 --apply pairs part.?? > kept.jsonl
 
-# The same as one process over everything.
+# One process over everything gives the same.
 "$bin/dedup" -q $near --threshold 0.8 part.?? > once.jsonl
 cmp kept.jsonl once.jsonl
 if python3 -c 'import pyspark' 2> /dev/null; then

@@ -1,10 +1,10 @@
 #!/bin/sh
-# train: from 44 books to a model that writes English, on the CPU alone.
-# This is what `make demo` runs. 3 to 8 minutes on two cores.
+# train: from 44 books to a model that writes English, on the CPU.
+# This is what `make demo` runs. It takes 3 to 8 minutes on two cores.
 #
 # usage: examples/train/run.sh [OUT]          (OUT: build/demo)
-# BIN is the folder of the programs (bin/); STEPS the number of updates
-# (2400; with fewer the words get worse, 20 is enough to see it work).
+# BIN is the folder of the programs (bin/); STEPS the number of steps
+# (2400; with fewer the text gets worse, 20 are enough to see it work).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -20,7 +20,7 @@ say() {
 rm -rf "$out"
 mkdir -p "$out"
 
-say "1. count and look: documents, bytes, the first line"
+say "1. the corpus: documents, bytes, the first line"
 zstd -dcq "$corpus" | wc -lc
 zstd -dcq "$corpus" | head -n 1 | cut -c 1-300
 
@@ -28,11 +28,11 @@ say "2. tok-train: a vocabulary of 8192 tokens"
 "$bin/tok-train" --vocab-size 8192 --split gpt2 -o "$out/tokenizer.json" \
 	"$corpus"
 
-say "3. pack: tokens in shards; one document in fifty is kept for validation"
+say "3. pack: tokens in shards, with one document in fifty for validation"
 "$bin/pack" -v --tokenizer "$out/tokenizer.json" --seq-len 256 \
 	--val-frac 0.02 --val-out "$out/val" -o "$out/train" "$corpus"
 
-say "4. decode-batch: what the model will see; first a check, then a window"
+say "4. decode-batch: check the shards, then print a window"
 "$bin/decode-batch" --tokenizer "$out/tokenizer.json" --check "$out/train"
 "$bin/decode-batch" --tokenizer "$out/tokenizer.json" --window 3 "$out/train"
 
@@ -47,7 +47,7 @@ say "5. lm-train: $steps steps"
 say "6. the loss, from the training log"
 awk -f "$here/losses.awk" "$out/run/train.jsonl"
 
-say "7. lm-sample: what it writes"
+say "7. lm-sample: text from the model"
 seed=0
 for prompt in 'It was a' 'The old man looked at' '"I do not know,"' \
 	'She opened the door and'; do
@@ -59,11 +59,11 @@ done > "$out/samples.txt"
 cat "$out/samples.txt"
 zstd -dcq "$corpus" | awk -f "$here/words.awk" - "$out/samples.txt"
 
-say "where everything lies"
+say "the files"
 cat <<EOF
 $out/tokenizer.json   the vocabulary
 $out/train, val       shards; bin/decode-batch shows them
-$out/run/train.jsonl  the training log, one JSON object a step
+$out/run/train.jsonl  the training log, one JSON object per step
 $out/run/latest       the model: a Hugging Face folder
 $out/samples.txt      the samples above
 EOF
