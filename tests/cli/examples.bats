@@ -85,7 +85,7 @@ setup() {
 @test "evaluate says where a model comes from" {
 	run "$root/examples/evaluate/run.sh" "$BATS_TEST_TMPDIR/none"
 	[ "$status" -eq 2 ]
-	[[ "$output" == *"no model there"*"make demo"* ]]
+	[[ "$output" == *"no model found"*"make demo"* ]]
 }
 
 @test "the loss table refuses a log without steps" {
