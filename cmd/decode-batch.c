@@ -13,7 +13,7 @@
 #include "base/output.h"
 #include "inspect/view_select.h"
 #include "inspect/shard_check.h"
-#include "record/rundata.h"
+#include "inspect/run_data.h"
 
 struct options {
 	const char *tokenizer, *split, *window, *doc, *run, *out;

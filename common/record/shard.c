@@ -103,7 +103,7 @@ shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
 		if (m > p->tokens - off)
 			m = (size_t)(p->tokens - off);
 		if ((p->format == SHARD_ASSAY ?
-		     native_read(p, off, m, ids, e) :
+		     shard_native_read(p, off, m, ids, e) :
 		     foreign_read(p, off, m, ids)) < 0)
 			return -1;
 		if (s->hint.limit && s->hint.vocab &&
@@ -126,7 +126,7 @@ shards_verify(struct shards *s, struct err *e)
 	for (i = 0; i < s->nparts; i++) {
 		const struct part *p = &s->part[i];
 
-		if (p->format == SHARD_ASSAY && native_verify(p, e) < 0)
+		if (p->format == SHARD_ASSAY && shard_native_verify(p, e) < 0)
 			return -1;
 		if (!s->hint.limit || !s->hint.vocab ||
 		    (p->format == SHARD_ASSAY &&
@@ -157,7 +157,7 @@ shards_doc(const struct shards *s, uint64_t d, struct shard_doc *out,
 	out->file = p->name;
 	out->nth = p->nth + k;
 	if (p->format == SHARD_ASSAY)
-		return native_doc(p, k, out, e);
+		return shard_native_doc(p, k, out, e);
 	out->start = k ? p->first + p->ends[k - 1] : p->first - p->carry;
 	out->end = p->first + p->ends[k];
 	out->from = 0;
@@ -190,7 +190,7 @@ shards_doc_at(const struct shards *s, uint64_t at, struct err *e)
 		return UINT64_MAX;
 	p = part_at(s, at);
 	if (p->format == SHARD_ASSAY) {
-		d = native_doc_at(p, at - p->first, e);
+		d = shard_native_doc_at(p, at - p->first, e);
 		if (d == UINT64_MAX && (e->set || p->first_doc == 0))
 			return UINT64_MAX;
 		return p->first_doc + d;	/* d = -1: the one before */

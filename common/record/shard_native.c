@@ -222,14 +222,14 @@ segment(struct part *p, const struct shard_map *m, size_t end)
 }
 
 int
-native_open(struct shards *s, const struct shard_map *m, struct err *e)
+shard_native_open(struct shards *s, const struct shard_map *m, struct err *e)
 {
 	size_t end = m->n, from = s->nparts, i, k;
 	struct part *p, t;
 	uint64_t nth = 0;
 
 	while (end > 0) {
-		p = shards_add_part(s);
+		p = shard_part_add(s);
 		if (segment(p, m, end) < 0)
 			return diagnose(m, e);
 		p->checked = xcalloc(p->blocks_n + 1, 1);
@@ -249,7 +249,7 @@ native_open(struct shards *s, const struct shard_map *m, struct err *e)
 
 /* Do the segments of one stream agree on what an id and a window mean? */
 int
-native_join(struct shards *s, struct err *e)
+shard_native_join(struct shards *s, struct err *e)
 {
 	const struct tok_header *a = s->part[0].head, *b;
 	const char *what = NULL;
@@ -311,7 +311,7 @@ native_join(struct shards *s, struct err *e)
  * and files of two runs beside each other are found.
  */
 int
-native_chain(const struct shards *s, size_t from, size_t to,
+shard_native_chain(const struct shards *s, size_t from, size_t to,
 	     const char *folder, struct err *e)
 {
 	uint64_t want = 0, prev = 0;
@@ -449,7 +449,7 @@ block_at(const struct part *p, uint64_t at)
 }
 
 int
-native_read(const struct part *p, uint64_t at, size_t n, uint32_t *ids,
+shard_native_read(const struct part *p, uint64_t at, size_t n, uint32_t *ids,
 	    struct err *e)
 {
 	while (n > 0) {
@@ -478,7 +478,7 @@ native_read(const struct part *p, uint64_t at, size_t n, uint32_t *ids,
 }
 
 int
-native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
+shard_native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
 	   struct err *e)
 {
 	uint64_t lo = 0, hi = p->blocks_n, mid;
@@ -512,7 +512,7 @@ native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
 }
 
 uint64_t
-native_doc_at(const struct part *p, uint64_t at, struct err *e)
+shard_native_doc_at(const struct part *p, uint64_t at, struct err *e)
 {
 	uint64_t k = block_at(p, at), lo, hi, mid;
 	const struct tok_block *b = block_of(p, k);
@@ -536,7 +536,7 @@ native_doc_at(const struct part *p, uint64_t at, struct err *e)
 
 /* Every block, and what only all blocks together show. */
 int
-native_verify(const struct part *p, struct err *e)
+shard_native_verify(const struct part *p, struct err *e)
 {
 	XXH3_state_t *x = XXH3_createState();
 	uint64_t k, at = 0, docs = 0, covered = 0, content;

@@ -1,28 +1,21 @@
 /*
- * shard_open.c - from paths to a stream: folders, detection, mapping, pipes
+ * shard_open.c - from paths to a stream: folders, detection of formats
  *
- * A folder stands for its shards in the order of their names; what else lies
- * in it is ignored.  Regular files are mapped; a pipe is read to its end,
- * into memory up to SPOOL_MEMORY and from there on into an unlinked file in
- * $TMPDIR, which is then mapped too.  The format of a file is what its first
- * bytes or its index say, never its name alone.
+ * A folder means its shards in the order of their names; other files in it
+ * are ignored.  The format of a file is what its first bytes or its index
+ * say, never its name alone.
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/spool.h"
 #include "record/shard_priv.h"
-
-enum { SPOOL_MEMORY = 64 << 20, READ = 1 << 20 };
 
 const char *const shard_format_names[] = {
 	"auto", "assay", "llmc", "nanogpt", "megatron", "datatrove", "npy",
@@ -45,88 +38,6 @@ shard_hint_init(struct shard_hint *h)
 {
 	memset(h, 0, sizeof(*h));
 	h->bos = h->eos = -1;
-}
-
-struct part *
-shards_add_part(struct shards *s)
-{
-	GROW(s->part, s->cap, s->nparts + 1);
-	memset(&s->part[s->nparts], 0, sizeof(*s->part));
-	return &s->part[s->nparts++];
-}
-
-static struct shard_map *
-add_map(struct shards *s, const char *name)
-{
-	struct shard_map *m;
-
-	GROW(s->map, s->map_cap, s->nmaps + 1);
-	m = &s->map[s->nmaps++];
-	memset(m, 0, sizeof(*m));
-	m->name = xstrdup(name);
-	return m;
-}
-
-static int
-map_fd(struct shard_map *m, int fd, size_t n, struct err *e)
-{
-	m->n = n;
-	if (n == 0)
-		return 0;
-	m->p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (m->p == MAP_FAILED) {
-		m->p = NULL;
-		return err_sys(e, errno, "%s: cannot map %zu bytes", m->name, n);
-	}
-	m->how = MAP_MAPPED;
-	return 0;
-}
-
-/* A pipe to its end. */
-static int
-spool_fd(struct shard_map *m, int fd, struct err *e)
-{
-	char *p = xmalloc(READ);
-	ssize_t k;
-
-	m->spool = spool_new(SPOOL_MEMORY);
-	while ((k = read(fd, p, READ)) != 0) {
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			err_sys(e, errno, "%s: cannot read", m->name);
-		else
-			spool_append(m->spool, p, (size_t)k, e);
-		if (e->set)
-			break;
-	}
-	free(p);
-	if (e->set || !(m->p = (void *)spool_all(m->spool, e)))
-		return -1;
-	m->n = spool_size(m->spool);
-	return 0;
-}
-
-ptrdiff_t
-shards_map(struct shards *s, const char *path, struct err *e)
-{
-	struct shard_map *m = add_map(s, path ? path : "<stdin>");
-	int fd = STDIN_FILENO, r;
-	struct stat st;
-
-	if (path && (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-		return err_sys(e, errno, "%s: cannot open", path);
-	if (fstat(fd, &st) < 0)
-		r = err_sys(e, errno, "%s: cannot stat", m->name);
-	else if (S_ISDIR(st.st_mode))
-		r = err_sys(e, EISDIR, "%s: cannot read", m->name);
-	else if (S_ISREG(st.st_mode) && (path || lseek(fd, 0, SEEK_CUR) == 0))
-		r = map_fd(m, fd, (size_t)st.st_size, e);
-	else
-		r = spool_fd(m, fd, e);
-	if (path)
-		close(fd);
-	return r < 0 ? -1 : m - s->map;
 }
 
 /* ---- which files, which format ---- */
@@ -156,26 +67,13 @@ by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int
-ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), k = strlen(end);
-
-	return n > k && strcmp(s + n - k, end) == 0;
-}
-
-/* X.bin of Megatron is told by its X.idx. */
+/* A Megatron X.bin is known by the X.idx beside it. */
 static int
 has_idx(const char *path)
 {
-	char *idx = xstrdup(path);
-	size_t n = strlen(path);
-	int r = 0;
+	char *idx = shard_beside(path, ".bin", ".idx");
+	int r = shard_ends_with(path, ".bin") && path_exists(idx);
 
-	if (ends_with(path, ".bin")) {
-		strcpy(idx + n - 4, ".idx");
-		r = access(idx, F_OK) == 0;
-	}
 	free(idx);
 	return r;
 }
@@ -189,7 +87,7 @@ companion(const char *path)
 	size_t i;
 
 	for (i = 0; i < sizeof(end) / sizeof(*end); i++)
-		if (ends_with(path, end[i]))
+		if (shard_ends_with(path, end[i]))
 			return 1;
 	return 0;
 }
@@ -211,7 +109,7 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 	while ((d = readdir(h))) {
 		for (i = 0; i < 4; i++)
 			if (d->d_name[0] != '.' &&
-			    ends_with(d->d_name, known[i])) {
+			    shard_ends_with(d->d_name, known[i])) {
 				list_add(&all, path_join(dir, d->d_name));
 				count[i]++;
 			}
@@ -234,7 +132,7 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 		err_set(e, "%s: shards of several formats, --shard-format says "
 			"which", dir);
 	for (i = 0; i < all.n; i++) {
-		if (!e->set && ends_with(all.v[i], known[pick]))
+		if (!e->set && shard_ends_with(all.v[i], known[pick]))
 			list_add(l, xstrdup(all.v[i]));
 	}
 	if (l->n)
@@ -265,7 +163,7 @@ detect(const struct shard_map *m, struct err *e)
 		 memcmp(b, "\x1f\x8b", 2) == 0))
 		err_set(e, "%s: compressed: unpack it first, or pipe it in from "
 			"zstd -dc or gzip -dc", m->name);
-	else if (ends_with(m->name, ".tok"))
+	else if (shard_ends_with(m->name, ".tok"))
 		err_set(e, "%s: offset 0: not the header of a shard", m->name);
 	else
 		err_set(e, "%s: no magic number tells its format: "
@@ -277,7 +175,7 @@ detect(const struct shard_map *m, struct err *e)
 static int
 open_file(struct shards *s, const char *path, size_t folder, struct err *e)
 {
-	ptrdiff_t k = shards_map(s, path, e);
+	ptrdiff_t k = shard_map_file(s, path, e);
 	enum shard_format f;
 
 	if (k < 0)
@@ -296,9 +194,9 @@ open_file(struct shards *s, const char *path, size_t folder, struct err *e)
 
 		if (m.n == 0)
 			return err_set(e, "%s: empty: no shard", m.name);
-		return native_open(s, &m, e);
+		return shard_native_open(s, &m, e);
 	}
-	return foreign_open(s, (size_t)k, e);
+	return shard_foreign_open(s, (size_t)k, e);
 }
 
 static int
@@ -313,7 +211,7 @@ open_folder(struct shards *s, const char *dir, size_t number, struct err *e)
 		r = open_file(s, l.v[i], number, e);
 	list_clear(&l);
 	if (r == 0 && s->info.format == SHARD_ASSAY)
-		r = native_chain(s, from, s->nparts, dir, e);
+		r = shard_native_chain(s, from, s->nparts, dir, e);
 	return r;
 }
 
@@ -324,7 +222,7 @@ join(struct shards *s, struct err *e)
 	struct shard_info *o = &s->info;
 	size_t i;
 
-	if ((o->format == SHARD_ASSAY ? native_join : foreign_join)(s, e) < 0)
+	if ((o->format == SHARD_ASSAY ? shard_native_join : shard_foreign_join)(s, e) < 0)
 		return -1;
 	for (i = 0; i < s->nparts; i++) {
 		struct part *p = &s->part[i];
@@ -403,7 +301,7 @@ shards_open_mem(const void *p, size_t n, const char *name,
 		const struct shard_hint *h, struct err *e)
 {
 	struct shards *s = shards_new(h);
-	struct shard_map *m = add_map(s, name);
+	struct shard_map *m = shard_map_add(s, name);
 	int r;
 
 	m->p = (void *)(uintptr_t)p;
@@ -414,9 +312,9 @@ shards_open_mem(const void *p, size_t n, const char *name,
 	else if (s->info.format == SHARD_ASSAY && n == 0)
 		r = err_set(e, "%s: empty: no shard", name);
 	else if (s->info.format == SHARD_ASSAY)
-		r = native_open(s, m, e);
+		r = shard_native_open(s, m, e);
 	else
-		r = foreign_open(s, 0, e);
+		r = shard_foreign_open(s, 0, e);
 	return finish(s, r, e);
 }
 
@@ -433,12 +331,8 @@ shards_close(struct shards *s)
 		free(s->part[i].id_text);
 		free(s->part[i].id_end);
 	}
-	for (i = 0; i < s->nmaps; i++) {
-		if (s->map[i].how == MAP_MAPPED)
-			munmap(s->map[i].p, s->map[i].n);
-		spool_free(s->map[i].spool);
-		free(s->map[i].name);
-	}
+	for (i = 0; i < s->nmaps; i++)
+		shard_map_clear(&s->map[i]);
 	free(s->part);
 	free(s->map);
 	free(s);

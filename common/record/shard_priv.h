@@ -1,16 +1,19 @@
 /*
  * shard_priv.h - what the files of the shard module share
  *
- *	shard.c		the stream: reading, documents, windows
- *	shard_open.c	paths, folders, detection, mapping, spooling of pipes
- *	shard_native.c	.tok, read and checked (layout below, shard.5)
- *	shard_foreign.c	llm.c, nanoGPT, Megatron, datatrove, npy, read and checked
- *	shard_write.c	writers: the set of files, and the foreign formats
- *	shard_write_tok.c	writer of .tok
+ *	shard.c			the stream: tokens, documents, windows
+ *	shard_open.c		paths, folders, detection of formats
+ *	shard_map.c		mapped files, spooled pipes
+ *	shard_native.c		.tok, read and checked (layout below, shard.5)
+ *	shard_foreign.c		other formats: boundaries without an index
+ *	shard_raw.c		llm.c, nanoGPT, datatrove, npy
+ *	shard_megatron.c	Megatron
+ *	shard_write.c		a set of files, whole or not at all
+ *	shard_native_write.c	writer of .tok
+ *	shard_foreign_write.c	writer of the other formats
  *
- * A stream is a row of parts.  A part is one segment of a .tok file (what one
- * writer wrote; several behind one another are a valid file) or one foreign
- * file.
+ * A stream is a sequence of parts.  A part is one segment of a .tok file (the
+ * output of one writer; a file may hold several) or one foreign file.
  */
 #ifndef ASSAY_SHARD_PRIV_H
 #define ASSAY_SHARD_PRIV_H
@@ -18,7 +21,7 @@
 #include "record/shard.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "shards are mapped as they lie: a little-endian machine is needed"
+#error "shards are mapped as they are: a little-endian machine is needed"
 #endif
 
 /* ---- layout of a segment: header, blocks, tail, index, foot ---- */
@@ -141,38 +144,111 @@ struct shards {
 	size_t nmaps, map_cap;
 };
 
-struct part *shards_add_part(struct shards *s);		/* zeroed */
-/* Map or read a file; NULL name: stdin.  Returns its number in map or -1. */
-ptrdiff_t shards_map(struct shards *s, const char *path, struct err *e);
+/* ---- shard_map.c ---- */
+struct part *shard_part_add(struct shards *s);		/* zeroed */
+struct shard_map *shard_map_add(struct shards *s, const char *name);
+/*
+ * Map or read a file; NULL: stdin.  Returns its number in map or -1.  Like
+ * shard_map_add() it may move the array.
+ */
+ptrdiff_t shard_map_file(struct shards *s, const char *path, struct err *e);
+void shard_map_clear(struct shard_map *m);
 
-/* shard_native.c */
-int native_open(struct shards *s, const struct shard_map *m, struct err *e);
-int native_join(struct shards *s, struct err *e);	/* do the parts agree? */
-int native_chain(const struct shards *s, size_t from, size_t to,
-		 const char *folder, struct err *e);
-int native_read(const struct part *p, uint64_t at, size_t n, uint32_t *ids,
-		struct err *e);
-int native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
-	       struct err *e);
+/* ---- shard_native.c ---- */
+int shard_native_open(struct shards *s, const struct shard_map *m,
+		      struct err *e);
+int shard_native_join(struct shards *s, struct err *e);	/* parts must agree */
+int shard_native_chain(const struct shards *s, size_t from, size_t to,
+		       const char *folder, struct err *e);
+int shard_native_read(const struct part *p, uint64_t at, size_t n,
+		      uint32_t *ids, struct err *e);
+int shard_native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
+		     struct err *e);
 /* Last record starting at or before `at`, from 0; UINT64_MAX: none. */
-uint64_t native_doc_at(const struct part *p, uint64_t at, struct err *e);
-int native_verify(const struct part *p, struct err *e);
+uint64_t shard_native_doc_at(const struct part *p, uint64_t at,
+			     struct err *e);
+int shard_native_verify(const struct part *p, struct err *e);
 
-/* shard_foreign.c */
-int foreign_open(struct shards *s, size_t map, struct err *e);
-int foreign_join(struct shards *s, struct err *e);
-/* What a file says it is by its first bytes; SHARD_AUTO: nothing. */
-enum shard_format shard_sniff(const void *p, size_t n);
+/* ---- shard_foreign.c ---- */
+int shard_foreign_open(struct shards *s, size_t map, struct err *e);
+int shard_foreign_join(struct shards *s, struct err *e);
 
-/* shard_write_tok.c */
-struct tok_writer;
-struct tok_writer *tok_writer_new(const struct shard_info *info);
-void tok_writer_free(struct tok_writer *w);
-int tok_begin(struct tok_writer *w, struct output *o, struct err *e);
-int tok_doc(struct tok_writer *w, struct span id, const uint32_t *ids,
-	    size_t n, struct err *e);
-int tok_window(struct tok_writer *w, const uint32_t *ids, size_t real,
-	       const struct shard_part *parts, size_t nparts, struct err *e);
-int tok_end(struct tok_writer *w, int last, struct err *e);
+/* ---- shard_raw.c, shard_megatron.c: m must not be in s->map ---- */
+int shard_raw_open(struct shards *s, struct part *p,
+		   const struct shard_map *m, struct err *e);
+int shard_megatron_open(struct shards *s, struct part *p,
+			const struct shard_map *m, struct err *e);
+int shard_ends_with(const char *path, const char *end);
+/* path with its ending `end`, if it has that, replaced by `other`; free(). */
+char *shard_beside(const char *path, const char *end, const char *other);
+
+static inline uint64_t
+shard_get64(const unsigned char *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return v;
+}
+
+static inline uint32_t
+shard_get32(const unsigned char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return v;
+}
+
+enum { LLMC_MAGIC16 = 20240520, LLMC_MAGIC32 = 20240801 };
+
+/* The format that the first bytes of a file name; SHARD_AUTO: none. */
+static inline enum shard_format
+shard_sniff(const void *p, size_t n)
+{
+	const unsigned char *b = (const unsigned char *)p;
+
+	if (n >= 8 && memcmp(b, TOK_MAGIC, 8) == 0)
+		return SHARD_ASSAY;
+	if (n >= 8 && ((shard_get32(b) == LLMC_MAGIC16 &&
+			shard_get32(b + 4) == 1) ||
+		       (shard_get32(b) == LLMC_MAGIC32 &&
+			shard_get32(b + 4) == 7)))
+		return SHARD_LLMC;
+	if (n >= 9 && memcmp(b, "MMIDIDX\0\0", 9) == 0)
+		return SHARD_MEGATRON;
+	return SHARD_AUTO;
+}
+
+/* ---- shard_native_write.c: segments of .tok ---- */
+struct shard_native_writer;
+struct shard_native_writer *
+shard_native_writer_new(const struct shard_info *info);
+void shard_native_writer_free(struct shard_native_writer *w);
+int shard_native_begin(struct shard_native_writer *w, struct output *o,
+		       struct err *e);
+int shard_native_doc_put(struct shard_native_writer *w, struct span id,
+			 const uint32_t *ids, size_t n, struct err *e);
+int shard_native_window(struct shard_native_writer *w, const uint32_t *ids,
+			size_t real, const struct shard_part *parts,
+			size_t nparts, struct err *e);
+int shard_native_end(struct shard_native_writer *w, int last, struct err *e);
+
+/* ---- shard_foreign_write.c ---- */
+struct shard_foreign_writer;
+struct shard_foreign_writer *
+shard_foreign_writer_new(enum shard_format format,
+			 const struct shard_info *info);
+void shard_foreign_writer_free(struct shard_foreign_writer *w);
+/* out: the ids and the files beside them, which stay the caller's. */
+int shard_foreign_begin(struct shard_foreign_writer *w,
+			struct output *const out[3], struct err *e);
+int shard_foreign_doc(struct shard_foreign_writer *w, struct span id,
+		      const uint32_t *ids, size_t n, struct err *e);
+int shard_foreign_end(struct shard_foreign_writer *w, struct err *e);
+/* llm.c and nanoGPT: ids, and where a document ends. */
+int shard_foreign_ids(struct shard_foreign_writer *w, const uint32_t *ids,
+		      size_t n, struct err *e);
+int shard_foreign_bound(struct shard_foreign_writer *w, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * shard_write_tok.c - writer of .tok segments, without a seek
+ * shard_native_write.c - writer of .tok segments, without a seek
  *
  * Tokens and the records of the documents that begin among them are gathered
  * into a block; a full block goes out with its checksums.  What the tail
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "record/shard_priv.h"
 
-struct tok_writer {
+struct shard_native_writer {
 	struct tok_header head;
 	struct output *out;
 	XXH3_state_t *content;
@@ -31,10 +31,10 @@ struct tok_writer {
 	struct buf names;
 };
 
-struct tok_writer *
-tok_writer_new(const struct shard_info *i)
+struct shard_native_writer *
+shard_native_writer_new(const struct shard_info *i)
 {
-	struct tok_writer *w = xcalloc(1, sizeof(*w));
+	struct shard_native_writer *w = xcalloc(1, sizeof(*w));
 	struct tok_header *h = &w->head;
 
 	memcpy(h->magic, TOK_MAGIC, 8);
@@ -60,7 +60,7 @@ tok_writer_new(const struct shard_info *i)
 }
 
 void
-tok_writer_free(struct tok_writer *w)
+shard_native_writer_free(struct shard_native_writer *w)
 {
 	if (!w)
 		return;
@@ -74,7 +74,7 @@ tok_writer_free(struct tok_writer *w)
 
 /* Begin a segment; its number and the tie to the one before are kept here. */
 int
-tok_begin(struct tok_writer *w, struct output *o, struct err *e)
+shard_native_begin(struct shard_native_writer *w, struct output *o, struct err *e)
 {
 	struct tok_header *h = &w->head;
 
@@ -91,7 +91,7 @@ tok_begin(struct tok_writer *w, struct output *o, struct err *e)
 }
 
 static int
-flush_block(struct tok_writer *w, struct err *e)
+flush_block(struct shard_native_writer *w, struct err *e)
 {
 	struct tok_block *b = &w->block;
 	size_t n = (size_t)b->tokens * w->head.width;
@@ -130,7 +130,7 @@ flush_block(struct tok_writer *w, struct err *e)
 }
 
 static int
-put_record(struct tok_writer *w, struct span id, uint64_t tokens, uint64_t from,
+put_record(struct shard_native_writer *w, struct span id, uint64_t tokens, uint64_t from,
 	   struct err *e)
 {
 	struct tok_block *b = &w->block;
@@ -156,7 +156,7 @@ put_record(struct tok_writer *w, struct span id, uint64_t tokens, uint64_t from,
 }
 
 static int
-put_ids(struct tok_writer *w, const uint32_t *ids, size_t n, struct err *e)
+put_ids(struct shard_native_writer *w, const uint32_t *ids, size_t n, struct err *e)
 {
 	struct tok_block *b = &w->block;
 	size_t i, m;
@@ -183,7 +183,7 @@ put_ids(struct tok_writer *w, const uint32_t *ids, size_t n, struct err *e)
 }
 
 int
-tok_doc(struct tok_writer *w, struct span id, const uint32_t *ids, size_t n,
+shard_native_doc_put(struct shard_native_writer *w, struct span id, const uint32_t *ids, size_t n,
 	struct err *e)
 {
 	if (put_record(w, id, n, 0, e) < 0)
@@ -192,7 +192,7 @@ tok_doc(struct tok_writer *w, struct span id, const uint32_t *ids, size_t n,
 }
 
 int
-tok_window(struct tok_writer *w, const uint32_t *ids, size_t real,
+shard_native_window(struct shard_native_writer *w, const uint32_t *ids, size_t real,
 	   const struct shard_part *v, size_t nv, struct err *e)
 {
 	size_t all = (size_t)w->head.seq_len + 1, i, at = 0, n;
@@ -223,7 +223,7 @@ tok_window(struct tok_writer *w, const uint32_t *ids, size_t real,
 }
 
 int
-tok_end(struct tok_writer *w, int last, struct err *e)
+shard_native_end(struct shard_native_writer *w, int last, struct err *e)
 {
 	struct tok_tail *t = &w->tail;
 	struct tok_foot f = {0};

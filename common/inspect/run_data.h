@@ -1,11 +1,11 @@
 /*
- * rundata.h - what a run folder says of the data that it is trained on
+ * run_data.h - what a run folder says of the data that it is trained on
  *
  * Read from DIR/config.json, whose keys order.h lists; with these, the
  * shards and order_window() give the batch of any step.
  */
-#ifndef ASSAY_RUNDATA_H
-#define ASSAY_RUNDATA_H
+#ifndef ASSAY_RUN_DATA_H
+#define ASSAY_RUN_DATA_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
- * rundata.c - what a run folder says of the data that it is trained on
+ * run_data.c - what a run folder says of the data that it is trained on
  */
-#include "record/rundata.h"
+#include "inspect/run_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>

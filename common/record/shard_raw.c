@@ -1,0 +1,320 @@
+/*
+ * shard_raw.c - files of token ids and little else
+ *
+ *	llm.c		256 x i32 header: 20240520, 1, tokens (u16) or 20240801,
+ *			7, tokens (u32); the file has exactly that size
+ *	nanoGPT		u16 ids, nothing else
+ *	datatrove	X.ds ids, X.ds.index: u64 ends of documents
+ *	OLMo, dolma	X.npy ids without a NumPy header, X.csv.gz: rows
+ *			start,end,path,id (or start,end,id,source,line)
+ *
+ * An llm.c or nanoGPT file may have a NAME.index too; pack writes one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "record/shard_priv.h"
+
+enum { LLMC_HEADER = 1024 };
+
+int
+shard_ends_with(const char *path, const char *end)
+{
+	size_t n = strlen(path), k = strlen(end);
+
+	return n > k && strcmp(path + n - k, end) == 0;
+}
+
+char *
+shard_beside(const char *path, const char *end, const char *other)
+{
+	size_t n = strlen(path);
+
+	if (shard_ends_with(path, end))
+		n -= strlen(end);
+	return xstrf("%.*s%s", (int)n, path, other);
+}
+
+static int
+llmc(struct part *p, const struct shard_map *m, struct err *e)
+{
+	const unsigned char *b = m->p;
+	uint64_t n, want;
+
+	if (m->n < LLMC_HEADER)
+		return err_set(e, "%s: truncated: %zu bytes where an llm.c "
+			       "header has %d", m->name, m->n, LLMC_HEADER);
+	if (shard_sniff(b, 8) != SHARD_LLMC)
+		return err_set(e, "%s: offset 0: found magic %u, version %u, "
+			       "expected %d, 1 or %d, 7 (llm.c)", m->name,
+			       shard_get32(b), shard_get32(b + 4), LLMC_MAGIC16,
+			       LLMC_MAGIC32);
+	n = shard_get32(b + 8);
+	p->width = shard_get32(b) == LLMC_MAGIC16 ? 2 : 4;
+	want = LLMC_HEADER + n * p->width;
+	if (n == 0 || n > INT32_MAX)
+		return err_set(e, "%s: offset 8: %d tokens", m->name,
+			       (int)shard_get32(b + 8));
+	if (m->n != want)
+		return err_set(e, "%s: %zu bytes, but its header says %llu "
+			       "tokens, which make %llu", m->name, m->n,
+			       (unsigned long long)n, (unsigned long long)want);
+	p->tok = b + LLMC_HEADER;
+	p->tok_offset = LLMC_HEADER;
+	p->tokens = n;
+	return 0;
+}
+
+/* Raw ids; the width is known. */
+static int
+raw(struct part *p, const struct shard_map *m, struct err *e)
+{
+	p->tok = m->p;
+	if (m->n == 0)
+		return err_set(e, "%s: empty", m->name);
+	if (m->n % p->width)
+		return err_set(e, "%s: %zu bytes are no whole number of ids of "
+			       "%u bytes", m->name, m->n, p->width);
+	p->tokens = m->n / p->width;
+	return 0;
+}
+
+/* Width of a raw file from its index, the caller, or the vocabulary. */
+static uint32_t
+raw_width(const struct shards *s, uint64_t bytes, uint64_t last_end)
+{
+	if (s->hint.width)
+		return s->hint.width;
+	if (last_end && bytes == last_end * 4)
+		return 4;
+	if (last_end && bytes == last_end * 2)
+		return 2;
+	return s->hint.vocab > 65536 ? 4 : 2;
+}
+
+static int
+ends_ascend(const struct part *p, const char *index, struct err *e)
+{
+	uint64_t i, at = 0;
+
+	for (i = 0; i < p->docs; at = p->ends[i++])
+		if (p->ends[i] < at || p->ends[i] > p->tokens)
+			return err_set(e, "%s: document %llu ends at token "
+				       "%llu, after %llu, of %llu", index,
+				       (unsigned long long)i,
+				       (unsigned long long)p->ends[i],
+				       (unsigned long long)at,
+				       (unsigned long long)p->tokens);
+	return 0;
+}
+
+/* NAME.index: u64 ends.  0: read or none there; the map must not move. */
+static int
+index_ends(struct shards *s, struct part *p, const char *index, struct err *e)
+{
+	ptrdiff_t k = shard_map_file(s, index, e);
+
+	if (k < 0)
+		return -1;
+	if (s->map[k].n % 8)
+		return err_set(e, "%s: %zu bytes are no whole number of "
+			       "document ends of 8 bytes", index, s->map[k].n);
+	p->ends = s->map[k].p;
+	p->docs = s->map[k].n / 8;
+	p->bounds = 1;
+	return 0;
+}
+
+static int
+datatrove(struct shards *s, struct part *p, const struct shard_map *m,
+	  struct err *e)
+{
+	char *index = shard_beside(m->name, "", ".index");
+	uint64_t last = 0;
+	int r = -1;
+
+	if (!path_exists(index)) {
+		err_set(e, "%s: its index %s is missing", m->name, index);
+		goto out;
+	}
+	if (index_ends(s, p, index, e) < 0)
+		goto out;
+	if (p->docs)
+		last = p->ends[p->docs - 1];
+	p->width = raw_width(s, m->n, last);
+	if (m->n && raw(p, m, e) < 0)
+		goto out;
+	if (last != p->tokens) {
+		err_set(e, "%s: %zu bytes, but %s ends at token %llu", m->name,
+			m->n, index, (unsigned long long)last);
+		goto out;
+	}
+	r = ends_ascend(p, index, e);
+out:
+	free(index);
+	return r;
+}
+
+/* --- OLMo --- */
+
+/* One line of the csv from q: fields as spans with quotes; returns its end. */
+static char *
+csv_line(char *q, char *end, struct span *f, size_t max, size_t *n)
+{
+	int quoted = 0;
+
+	f[0].p = q;
+	for (*n = 1; q < end && (quoted || *q != '\n'); q++) {
+		if (*q == '"')
+			quoted = !quoted;
+		else if (*q == ',' && !quoted && *n < max) {
+			f[*n - 1].n = (size_t)(q - f[*n - 1].p);
+			f[(*n)++].p = q + 1;
+		}
+	}
+	f[*n - 1].n = (size_t)(q - f[*n - 1].p);
+	while (f[*n - 1].n && f[*n - 1].p[f[*n - 1].n - 1] == '\r')
+		f[*n - 1].n--;
+	return q < end ? q + 1 : q;
+}
+
+/* Take quotes off in place behind *to; returns the new end of *to. */
+static char *
+csv_unquote(char *to, struct span f)
+{
+	size_t i, quoted = f.n >= 2 && f.p[0] == '"';
+
+	for (i = quoted; i + quoted < f.n; i++) {
+		*to++ = f.p[i];
+		if (quoted && f.p[i] == '"' && f.p[i + 1] == '"')
+			i++;
+	}
+	return to;
+}
+
+static int
+csv_number(struct span f, uint64_t *v)
+{
+	size_t i;
+
+	*v = 0;
+	for (i = 0; i < f.n; i++) {
+		if (f.p[i] < '0' || f.p[i] > '9' || i > 18)
+			return -1;
+		*v = *v * 10 + (uint64_t)(f.p[i] - '0');
+	}
+	return f.n ? 0 : -1;
+}
+
+static int
+csv_parse(struct part *p, const char *name, char *text, size_t n, struct err *e)
+{
+	char *q = text, *end = text + n, *to = text;
+	uint64_t start, stop, at = 0, line = 0;
+	size_t k, ends = 0, cap = 0;
+	struct span f[5];
+
+	p->id_text = text;
+	p->bounds = 1;
+	while (q < end) {
+		q = csv_line(q, end, f, 5, &k);
+		line++;
+		if (k < 2 || csv_number(f[0], &start) < 0 ||
+		    csv_number(f[1], &stop) < 0 || start != at || stop < at)
+			return err_set(e, "%s: line %llu: expected "
+				       "\"%llu,END,...\"", name,
+				       (unsigned long long)line,
+				       (unsigned long long)at);
+		GROW(p->own_ends, ends, p->docs + 1);
+		GROW(p->id_end, cap, p->docs + 1);
+		at = p->own_ends[p->docs] = stop;
+		if (k >= 3)	/* start,end,path,id or start,end,id,... */
+			to = csv_unquote(to, k == 4 ? f[3] : f[2]);
+		p->id_end[p->docs++] = (uint64_t)(to - text);
+	}
+	p->ends = p->own_ends;
+	return 0;
+}
+
+static int
+npy(struct shards *s, struct part *p, const struct shard_map *m, struct err *e)
+{
+	char *csv = shard_beside(m->name, ".npy", ".csv.gz");
+	uint64_t last = 0;
+	char *text;
+	size_t n;
+	int r = -1;
+
+	if (m->n >= 6 && memcmp(m->p, "\x93NUMPY", 6) == 0) {
+		err_set(e, "%s: a NumPy file with a header; OLMo's .npy is raw "
+			"ids", m->name);
+		goto out;
+	}
+	if (path_exists(csv)) {
+		if (input_slurp(csv, &text, &n, e) < 0)
+			goto out;
+		if (csv_parse(p, csv, text, n, e) < 0)
+			goto out;
+		last = p->docs ? p->ends[p->docs - 1] : 0;
+	}
+	p->width = raw_width(s, m->n, last);
+	if ((m->n || !p->bounds) && raw(p, m, e) < 0)
+		goto out;
+	if (p->bounds && last != p->tokens) {
+		err_set(e, "%s: %zu bytes, but %s ends at token %llu", m->name,
+			m->n, csv, (unsigned long long)last);
+		goto out;
+	}
+	r = 0;
+out:
+	free(csv);
+	return r;
+}
+
+/* --- */
+
+static int
+raw_or_llmc(struct shards *s, struct part *p, const struct shard_map *m,
+	    struct err *e)
+{
+	char *index = shard_beside(m->name, "", ".index");
+	struct shard_map copy = *m;
+	int r = -1;
+
+	if (p->format == SHARD_NANOGPT && shard_sniff(m->p, m->n)) {
+		err_set(e, "%s: begins like a shard of another format, not "
+			"with raw ids", m->name);
+		goto out;
+	}
+	if (path_exists(index) && index_ends(s, p, index, e) < 0)
+		goto out;
+	if (p->format == SHARD_NANOGPT) {
+		p->width = raw_width(s, copy.n,
+				     p->docs ? p->ends[p->docs - 1] : 0);
+		r = raw(p, &copy, e);
+	} else {
+		r = llmc(p, &copy, e);
+	}
+	if (r == 0 && p->bounds)
+		r = ends_ascend(p, index, e);
+out:
+	free(index);
+	return r;
+}
+
+int
+shard_raw_open(struct shards *s, struct part *p, const struct shard_map *m,
+	       struct err *e)
+{
+	switch (p->format) {
+	case SHARD_DATATROVE:
+		return datatrove(s, p, m, e);
+	case SHARD_NPY:
+		return npy(s, p, m, e);
+	default:
+		return raw_or_llmc(s, p, m, e);
+	}
+}
