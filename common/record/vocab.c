@@ -1,10 +1,10 @@
 /*
  * vocab.c - the vocabulary in memory
  *
- * Token bytes and names live in blocks that are freed with it.  Byte-level
- * files write each byte of a token as one character: those that print as
- * themselves (0x21-7E, A1-AC, AE-FF), the other 68 in ascending order as
- * U+0100 on.  The GPT-2 order of byte ids is that of these characters.
+ * Token bytes and names are kept in blocks that are freed with it.
+ * Byte-level files write each byte of a token as one character: printable
+ * bytes (0x21-7E, A1-AC, AE-FF) as themselves, the other 68 in ascending order
+ * as U+0100 and up.  Byte ids in GPT-2 order follow these characters.
  */
 #include "record/vocab.h"
 
@@ -12,7 +12,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/input.h"
 #include "base/mem.h"
 #include "record/vocab_priv.h"
 
@@ -138,7 +137,7 @@ special_named(const struct vocab *v, const char *name)
 	return -1;
 }
 
-/* A fingerprint is of values in a fixed order and width, not of memory. */
+/* The fingerprint covers values of fixed order and width, not memory. */
 static void
 mix(XXH3_state_t *h, const void *p, size_t n)
 {
@@ -210,7 +209,7 @@ build_merges(struct vocab *v, const uint32_t (*pairs)[2], size_t n,
 
 		if (l >= id || r >= id) {
 			err_set(e, "merge %zu: ids %u and %u, but only %u "
-				"tokens are there yet", i, l, r, id);
+				"tokens exist so far", i, l, r, id);
 			break;
 		}
 		buf_reset(&b);
@@ -218,8 +217,8 @@ build_merges(struct vocab *v, const uint32_t (*pairs)[2], size_t n,
 		buf_put(&b, v->token[r].p, v->token[r].n);
 		v->token[id] = vocab_keep(v, b.p, b.n);
 		if (names_find(names, v->token[id]) >= 0) {
-			err_set(e, "merge %zu: its bytes are token %lld "
-				"already", i,
+			err_set(e, "merge %zu: its bytes are already token "
+				"%lld", i,
 				(long long)names_find(names, v->token[id]));
 			break;
 		}
@@ -243,8 +242,9 @@ build_special(struct vocab *v, const char *const *special, size_t n,
 			return err_set(e, "special token %zu is empty", i + 1);
 		same = names_find(names, v->token[id]);
 		if (same >= 0)
-			return err_set(e, "special token '%s' is token %lld "
-				       "already", special[i], (long long)same);
+			return err_set(e, "special token '%s' is already "
+				       "token %lld", special[i],
+				       (long long)same);
 		names_add(names, id);
 		v->flags[id] = VOCAB_SPECIAL;
 		v->special[i] = (struct vocab_special){v->token[id], id, 1, 0};
@@ -286,63 +286,6 @@ vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 	return v;
 }
 
-static struct vocab *
-parse(const char *p, size_t n, const char *where, const char *split,
-      int from_file, int *json, struct err *e)
-{
-	size_t i = 0;
-
-	*json = 0;
-	while (i < n && p[i] && strchr(" \t\r\n", p[i]))
-		i++;
-	if (i == n) {
-		err_set(e, "%s: empty: no tokenizer", where);
-		return NULL;
-	}
-	if (p[i] != '{')
-		return vocab_from_tiktoken(p, n, where, split, e);
-	if (split) {
-		err_set(e, "%s: a tokenizer.json says itself how it splits: "
-			"leave the split '%s' out", where, split);
-		return NULL;
-	}
-	*json = 1;
-	return vocab_from_json(p, n, where, from_file, e);
-}
-
-struct vocab *
-vocab_parse(const char *p, size_t n, const char *where, const char *split,
-	    struct err *e)
-{
-	int json;
-	struct vocab *v = parse(p, n, where, split, 0, &json, e);
-	struct vocab_priv *a = v ? v->priv : NULL;
-
-	if (a && json)
-		buf_put(&a->source, p, n);
-	return v;
-}
-
-struct vocab *
-vocab_load(const char *path, const char *split, struct err *e)
-{
-	struct vocab_priv *a;
-	struct vocab *v;
-	int json;
-	size_t n;
-	char *p;
-
-	if (input_slurp(path, &p, &n, e) < 0)
-		return NULL;
-	v = parse(p, n, path, split, 1, &json, e);
-	a = v ? v->priv : NULL;
-	if (a && json)
-		a->source = (struct buf){p, n, n};
-	else
-		free(p);
-	return v;
-}
-
 int64_t
 vocab_bound(const struct vocab *v, const char *name, int64_t own,
 	    const char *what, struct err *e)
@@ -379,7 +322,7 @@ put_token(const struct vocab *v, uint32_t id, struct buf *out)
 		return;
 	}
 	for (size_t i = 0; i < t.n; i++) {
-		if (t.n - i >= 3 && memcmp(t.p + i, "\u2581", 3) == 0) {
+		if (t.n - i >= 3 && memcmp(t.p + i, VOCAB_SPACE, 3) == 0) {
 			buf_putc(out, ' ');
 			i += 2;
 		} else {
@@ -401,7 +344,7 @@ vocab_decode(const struct vocab *v, const uint32_t *ids, size_t n,
 			return err_set(e, "position %zu: id %u, but the "
 				       "tokenizer has ids 0 to %u%s", i, ids[i],
 				       v->n - 1, ids[i] < v->n ?
-				       " and none of this number" : "");
+				       " without this one" : "");
 		if (skip_special && (v->flags[ids[i]] & VOCAB_SPECIAL))
 			continue;
 		put_token(v, ids[i], out);

@@ -1,9 +1,9 @@
 /*
  * vocab.h - a tokenizer as a file: tokenizer.json, .tiktoken
  *
- * The vocabulary, the merges, the special tokens, and what the file asks to
- * do with a text before the merges.  Encoding is tokenizer/bpe.h.
- * What a file asks for and we do not do is refused by name at load time.
+ * The vocabulary, the merges, the special tokens, and what to do with a text
+ * before the merges.  Encoding is in tokenizer/bpe.h.  A file that asks for
+ * something unsupported is refused when it is loaded, by name.
  */
 #ifndef ASSAY_VOCAB_H
 #define ASSAY_VOCAB_H
@@ -24,10 +24,10 @@ enum vocab_kind {
 };
 
 /*
- * An added token.  One that is special is text where it stands in a
- * document; one that is not is cut out of the text before all else, as
- * tokenizers does (runs of spaces of GPT-NeoX): before normalization, or
- * after it where `normalized` is set.
+ * An added token.  The text of a special one is ordinary text when it occurs
+ * in a document.  Others are cut out of the text first, as tokenizers does
+ * (GPT-NeoX's runs of spaces): before normalization, or after it if
+ * `normalized` is set.
  */
 struct vocab_special {
 	struct span text;
@@ -36,13 +36,13 @@ struct vocab_special {
 	int normalized;
 };
 
-/* Where SentencePiece's U+2581 is put before a text; a text that added
- * tokens cut apart has several sections. */
+/* Where SentencePiece puts a U+2581 in front.  Added tokens cut a text into
+ * sections. */
 enum vocab_prepend {
 	VOCAB_PREPEND_NEVER,
 	VOCAB_PREPEND_EACH,	/* normalizer Prepend: each section */
-	VOCAB_PREPEND_ALWAYS,	/* Metaspace: each that has none yet */
-	VOCAB_PREPEND_FIRST	/* Metaspace: the first, if it has none yet */
+	VOCAB_PREPEND_ALWAYS,	/* Metaspace: each that lacks one */
+	VOCAB_PREPEND_FIRST	/* Metaspace: the first, if it lacks one */
 };
 
 struct vocab {
@@ -58,8 +58,8 @@ struct vocab {
 				   several merges may have one result */
 	struct vocab_special *special;	/* added tokens, by id */
 	size_t nspecial;
-	/* Splitting of the text into pieces, in order: names of pattern.h or
-	 * patterns as in the file, NUL behind each; gpt2's for use_regex. */
+	/* Splits of the text into pre-tokens, in order: names of pattern.h or
+	 * patterns as in the file, NUL-terminated; gpt2 for use_regex. */
 	struct span *split;	/* [nsplit] */
 	int *split_behavior;	/* [nsplit] enum split_behavior */
 	size_t nsplit;
@@ -68,12 +68,12 @@ struct vocab {
 	enum vocab_prepend sp_prepend;
 	int sp_split;		/* Metaspace split: a cut before each U+2581 */
 	int byte_fallback, fuse_unk;
-	int ignore_merges;	/* whole-piece lookup first */
+	int ignore_merges;	/* look up whole pre-tokens first */
 	int64_t bos, eos, unk, pad;	/* id or -1 */
-	int ours;		/* laid out as tok-train does: bytes in GPT-2
-				   order, merge k is id 256+k, specials last */
-	uint64_t fingerprint;	/* XXH3 of (kind, tokens by id, merges, splits,
-				   normalizer): what decides the ids */
+	int ours;		/* layout of tok-train: bytes in GPT-2 order,
+				   merge k is id 256+k, specials last */
+	uint64_t fingerprint;	/* XXH3 of all that decides the ids: kind,
+				   tokens by id, merges, splits, normalizer */
 	void *priv;
 };
 
@@ -96,15 +96,15 @@ void vocab_free(struct vocab *v);
 		"Split of a .tiktoken file", .brief = 1)
 
 /*
- * The id of the token that is to stand at one side of each document: the one
- * called name, of special ones first, or where name is NULL `own`, which is
- * v->bos or v->eos.  -1: there is none, the message tells of --WHAT-token.
+ * The id of the token to put at one end of each document: the one called
+ * name, special tokens first, or if name is NULL `own` (v->bos or v->eos).
+ * -1: there is none, and the message names --WHAT-token.
  */
 int64_t vocab_bound(const struct vocab *v, const char *name, int64_t own,
 		    const char *what, struct err *e);
 
-/* The same from memory, unpacked; `where` stands in messages.  Nothing beside
- * it is read. */
+/* vocab_load() from decompressed memory; `where` is its name in messages.  No
+ * tokenizer_config.json is read. */
 struct vocab *vocab_parse(const char *p, size_t n, const char *where,
 			  const char *split, struct err *e);
 
@@ -114,16 +114,15 @@ struct vocab *vocab_parse(const char *p, size_t n, const char *where,
  * split_pattern: a regular expression or a name of pattern.h.  BOS and EOS are
  * the special tokens named <|bos|> and <|eos|> (or <|endoftext|>).  Error: a
  * special token that is empty, given twice or equal to an ordinary token, a
- * merge of ids not there yet, one that gives the bytes of another token.
+ * merge of ids that do not exist yet or that gives the bytes of another token.
  */
 struct vocab *vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 			  const char *const *special, size_t nspecial,
 			  const char *split_pattern, struct err *e);
 
 /*
- * Append to b the bytes of tokenizer.json (of one that was loaded: as it was),
- * .tiktoken (byte level only; without the special tokens), and
- * tokenizer_config.json.
+ * Append to b a tokenizer.json (byte for byte as it was loaded), a .tiktoken
+ * (byte level only; without special tokens), a tokenizer_config.json.
  */
 void vocab_json(const struct vocab *v, struct buf *b);
 void vocab_tiktoken(const struct vocab *v, struct buf *b);
@@ -136,9 +135,9 @@ extern const uint8_t vocab_byte_id[256], vocab_id_byte[256];
 int vocab_char_byte(uint32_t c);
 
 /*
- * Append the bytes of ids; decoding of SentencePiece turns U+2581 into a
- * space and takes the leading one off.  skip_special leaves added tokens with
- * special set out.  -1: an id without a token (message: position and id).
+ * Append the text of ids; for SentencePiece U+2581 becomes a space and the
+ * leading one is removed.  skip_special omits special tokens.  -1: an id
+ * without a token (the message has position and id).
  */
 int vocab_decode(const struct vocab *v, const uint32_t *ids, size_t n,
 		 int skip_special, struct buf *out, struct err *e);

@@ -1,17 +1,18 @@
 /*
  * vocab_json.c - a vocabulary as tokenizer.json and its companions
  *
- * The skeleton is the one that `tokenizers`, `transformers` and older readers
- * load: merges as "a b" strings, special tokens ascending right behind a
- * dense vocabulary (tokenizers gives them ids by count, not by "id"), the
- * pattern in a Split and ByteLevel behind it with use_regex false.
+ * The layout is one that `tokenizers`, `transformers` and older readers load:
+ * merges as "a b" strings; special tokens in ascending order right after a
+ * dense vocabulary (tokenizers gives them ids by count, not by "id"); the
+ * pattern in a Split, then ByteLevel with use_regex false.
  */
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "record/vocab_priv.h"
 
-/* A byte-level token's name, as it stands between quotes. */
+/* A byte-level token's name, escaped. */
 static void
 put_name(struct buf *b, struct span t)
 {
@@ -20,12 +21,7 @@ put_name(struct buf *b, struct span t)
 
 		if (c == '"' || c == '\\')
 			buf_putc(b, '\\');
-		if (c < 0x80) {
-			buf_putc(b, (char)c);
-		} else {
-			buf_putc(b, (char)(0xc0 | c >> 6));
-			buf_putc(b, (char)(0x80 | (c & 63)));
-		}
+		b->n += (size_t)utf8_put(buf_reserve(b, 4), c);
 	}
 }
 
@@ -63,7 +59,7 @@ put_splits(const struct vocab *v, struct buf *b)
 		 "  ]},\n");
 }
 
-/* [BOS] A, as in Llama-3: EOS is put by who packs documents. */
+/* [BOS] A, as in Llama-3; whoever packs documents adds EOS. */
 static void
 put_post(const struct vocab *v, struct buf *b)
 {

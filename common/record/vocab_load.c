@@ -2,21 +2,23 @@
  * vocab_load.c - tokenizer.json in: vocabulary, added tokens, merges
  *
  * The file is a pipeline: normalizer, pre_tokenizer, model, post_processor,
- * decoder.  Each part is read by one function that accepts what tokenizer/bpe.h
- * does and refuses everything else by name; a key that we do not know is
- * refused too, since it may change the ids.  What is not the model itself is
- * read by vocab_pipe.c.
+ * decoder.  Each part is read by one function that accepts what
+ * tokenizer/bpe.h supports and refuses everything else by name.  An unknown
+ * key is refused too, since it may change the ids.  vocab_pipe.c reads
+ * everything but the model.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "base/mem.h"
-#include "record/vocab_load.h"
+#include "base/search.h"
+#include "record/vocab_priv.h"
 
 /* --- model --- */
 
 static int
-check_model(struct load *l)
+check_model(struct vocab_load *l)
 {
 	static const char *const keys[] = {"type", "dropout", "unk_token",
 		"continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
@@ -26,33 +28,36 @@ check_model(struct load *l)
 	const struct json *m = l->model, *d;
 
 	if (!m || m->type != JSON_OBJECT)
-		return load_fail(l, "model: missing");
+		return vocab_fail(l, "model: missing");
 	if (json_get(m, "type") && !is_type(m, "BPE"))
-		return load_not_done(l, "model", m);
-	if (load_only(l, m, "model", keys) < 0)
+		return vocab_unsupported(l, "model", m);
+	if (vocab_only(l, m, "model", keys) < 0)
 		return -1;
 	d = json_get(m, "dropout");
 	if (!is_null(d) && !(d->type == JSON_NUMBER && d->num == 0))
-		return load_fail(l, "model: dropout is not done");
+		return vocab_fail(l, "model: dropout is not supported "
+				  "(set it to null)");
 	for (int i = 0; i < 2; i++) {
 		d = json_get(m, affix[i]);
 		if (!is_null(d) && !(d->type == JSON_STRING && d->str.n == 0))
-			return load_fail(l, "model: %s is not done", affix[i]);
+			return vocab_fail(l, "model: %s is not supported",
+					  affix[i]);
 	}
-	l->v->fuse_unk = load_flag(l, m, "fuse_unk", 0);
-	l->v->byte_fallback = load_flag(l, m, "byte_fallback", 0);
-	l->v->ignore_merges = load_flag(l, m, "ignore_merges", 0);
+	l->v->fuse_unk = vocab_flag(l, m, "fuse_unk", 0);
+	l->v->byte_fallback = vocab_flag(l, m, "byte_fallback", 0);
+	l->v->ignore_merges = vocab_flag(l, m, "ignore_merges", 0);
 	l->vocab = json_get(m, "vocab");
 	if (!l->vocab || l->vocab->type != JSON_OBJECT || l->vocab->n == 0)
-		return load_fail(l, "model: vocab missing, empty or no object");
+		return vocab_fail(l, "model: vocab is missing, empty or not an "
+				  "object");
 	if (l->vocab->n > 1 << 26)
-		return load_fail(l, "model: vocab: too many tokens");
+		return vocab_fail(l, "model: vocab: too many tokens");
 	return l->e->set ? -1 : 0;
 }
 
-/* Names by id; holes are allowed as long as nothing falls into one. */
+/* Names by id; an id may have none. */
 static int
-read_names(struct load *l)
+read_names(struct vocab_load *l)
 {
 	const struct json *a = json_get(l->root, "added_tokens");
 	size_t room = l->vocab->n + (a && a->type == JSON_ARRAY ? a->n : 0);
@@ -63,7 +68,7 @@ read_names(struct load *l)
 
 		if (t->type != JSON_NUMBER || !t->is_int || t->i < 0 ||
 		    t->i > (int64_t)(4 * room + 65536))
-			return load_fail(l, "model: vocab: token '%.*s': its "
+			return vocab_fail(l, "model: vocab: token '%.*s': its "
 					 "id is not a number from 0 to %zu",
 					 (int)t->key.n, t->key.p,
 					 4 * room + 65536);
@@ -79,7 +84,7 @@ read_names(struct load *l)
 		const struct json *t = &l->vocab->kids[i];
 
 		if (l->name[t->i].p)
-			return load_fail(l, "model: vocab: '%.*s' and '%.*s' "
+			return vocab_fail(l, "model: vocab: '%.*s' and '%.*s' "
 					 "have the same id %lld",
 					 (int)l->name[t->i].n, l->name[t->i].p,
 					 (int)t->key.n, t->key.p,
@@ -91,12 +96,12 @@ read_names(struct load *l)
 }
 
 /*
- * Added tokens get the ids that tokenizers gives them: that of the model's
- * vocabulary, else the next behind the count of it and behind the added ones.
- * Where that is not the id in the file, readers of the file disagree.
+ * Added tokens get the ids that tokenizers gives them: the one in the model's
+ * vocabulary, else the next after the size of the vocabulary and the added
+ * tokens so far.  If the file says otherwise, its readers disagree.
  */
 static int
-read_added_one(struct load *l, const struct json *t, int64_t *next)
+read_added_one(struct vocab_load *l, const struct json *t, int64_t *next)
 {
 	static const char *const keys[] = {"id", "content", "single_word",
 		"lstrip", "rstrip", "normalized", "special", NULL};
@@ -105,34 +110,34 @@ read_added_one(struct load *l, const struct json *t, int64_t *next)
 	struct vocab_special s = {{NULL, 0}, 0, 0, 0};
 	int64_t have;
 
-	if (load_only(l, t, "added_tokens", keys) < 0)
+	if (vocab_only(l, t, "added_tokens", keys) < 0)
 		return -1;
 	if (!c || c->type != JSON_STRING || c->str.n == 0 || !id ||
 	    id->type != JSON_NUMBER || !id->is_int)
-		return load_fail(l, "added_tokens: a token without content or "
+		return vocab_fail(l, "added_tokens: a token without content or "
 				 "id");
 	have = names_find(&l->names, c->str);
 	if (have < 0)
 		have = *next;
 	if (have != id->i)
-		return load_fail(l, "added_tokens: '%.*s' has id %lld, "
+		return vocab_fail(l, "added_tokens: '%.*s' has id %lld, "
 				 "tokenizers gives it %lld: list added tokens "
-				 "ascending right behind a vocabulary without "
-				 "holes",
+				 "in ascending order after a vocabulary "
+				 "without holes",
 			    (int)c->str.n, c->str.p, (long long)id->i,
 			    (long long)have);
 	s.id = (uint32_t)have;
-	s.special = load_flag(l, t, "special", 0);
-	s.normalized = load_flag(l, t, "normalized", !s.special);
-	if (!s.special && (load_flag(l, t, "lstrip", 0) ||
-			   load_flag(l, t, "rstrip", 0) ||
-			   load_flag(l, t, "single_word", 0)))
-		return load_fail(l, "added_tokens: '%.*s': lstrip, rstrip and "
-				 "single_word of a token that is not special "
-				 "are not done", (int)c->str.n, c->str.p);
+	s.special = vocab_flag(l, t, "special", 0);
+	s.normalized = vocab_flag(l, t, "normalized", !s.special);
+	if (!s.special && (vocab_flag(l, t, "lstrip", 0) ||
+			   vocab_flag(l, t, "rstrip", 0) ||
+			   vocab_flag(l, t, "single_word", 0)))
+		return vocab_fail(l, "added_tokens: '%.*s': lstrip, rstrip and "
+				 "single_word are supported only in special "
+				 "tokens", (int)c->str.n, c->str.p);
 	if (s.id < v->n && l->name[s.id].p &&
 	    !span_eq(l->name[s.id], c->str))
-		return load_fail(l, "added_tokens: '%.*s' and '%.*s' have the "
+		return vocab_fail(l, "added_tokens: '%.*s' and '%.*s' have the "
 				 "same id %u", (int)c->str.n, c->str.p,
 			    (int)l->name[s.id].n, l->name[s.id].p, s.id);
 	if (s.id >= v->n)
@@ -157,7 +162,7 @@ cmp_special(const void *a, const void *b)
 }
 
 static int
-read_added(struct load *l)
+read_added(struct vocab_load *l)
 {
 	const struct json *a = json_get(l->root, "added_tokens");
 	int64_t next = (int64_t)l->vocab->n;
@@ -168,7 +173,7 @@ read_added(struct load *l)
 	if (is_null(a))
 		return 0;
 	if (a->type != JSON_ARRAY)
-		return load_fail(l, "added_tokens: not an array");
+		return vocab_fail(l, "added_tokens: not an array");
 	for (size_t i = 0; i < a->n; i++)
 		if (read_added_one(l, &a->kids[i], &next) < 0)
 			return -1;
@@ -184,25 +189,18 @@ read_added(struct load *l)
 static int
 is_added(const struct vocab *v, uint32_t id)
 {
-	size_t lo = 0, hi = v->nspecial;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (v->special[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < v->nspecial && v->special[lo].id == id;
+	FIND_FIRST(i, 0, v->nspecial, v->special[i].id >= id);
+	return i < v->nspecial && v->special[i].id == id;
 }
 
-/* Names to bytes; a name outside of the alphabet stands for itself. */
+/* Names to bytes; a name with other characters is taken as it is. */
 static struct span
 byte_level_bytes(struct vocab *v, struct span name)
 {
 	struct span s = vocab_keep(v, name.p, name.n);
-	char *to = (char *)s.p;		/* of no more bytes than the name */
+	char *to = (char *)s.p;		/* never longer than the name */
 	size_t i = 0;
 
 	s.n = 0;
@@ -243,7 +241,7 @@ hex_byte(struct span s)
 }
 
 static int
-set_tokens(struct load *l)
+set_tokens(struct vocab_load *l)
 {
 	struct vocab *v = l->v;
 	int seen[256] = {0};
@@ -273,10 +271,10 @@ set_tokens(struct load *l)
 	}
 	if (v->kind == VOCAB_SENTENCEPIECE && !v->byte_fallback && v->unk >= 0)
 		return 0;
-	/* C0, C1 and F5 to FF stand in no UTF-8 text */
+	/* C0, C1 and F5 to FF do not occur in UTF-8 */
 	for (unsigned b = 0; b < 0xf5; b++)
 		if (!seen[b] && b != 0xc0 && b != 0xc1)
-			return load_fail(l, "model: vocab: no token for the "
+			return vocab_fail(l, "model: vocab: no token for the "
 					 "byte 0x%02x: text would be lost", b);
 	return 0;
 }
@@ -306,14 +304,15 @@ merge_parts(const struct json *m, struct span part[2])
 }
 
 static int
-read_merges(struct load *l)
+read_merges(struct vocab_load *l)
 {
 	const struct json *m = json_get(l->model, "merges");
 	struct vocab *v = l->v;
 	struct buf b = {0};
 
 	if (!m || m->type != JSON_ARRAY)
-		return load_fail(l, "model: merges missing or no array");
+		return vocab_fail(l, "model: merges is missing or not an "
+				  "array");
 	v->merge = xcalloc(m->n + 1, sizeof(*v->merge));
 	v->nmerges = m->n;
 	for (size_t i = 0; i < m->n; i++) {
@@ -321,7 +320,7 @@ read_merges(struct load *l)
 		int64_t id[3];
 
 		if (merge_parts(&m->kids[i], part) < 0) {
-			load_fail(l, "model: merge %zu: neither \"a b\" nor "
+			vocab_fail(l, "model: merge %zu: neither \"a b\" nor "
 				  "[\"a\", \"b\"]", i);
 			break;
 		}
@@ -333,7 +332,7 @@ read_merges(struct load *l)
 		id[2] = names_find(&l->names, buf_span(&b));
 		for (int k = 0; k < 3; k++) {
 			if (id[k] < 0) {
-				load_fail(l, "model: merge %zu: '%.*s' + "
+				vocab_fail(l, "model: merge %zu: '%.*s' + "
 					  "'%.*s': the %s is not in the "
 					  "vocabulary", i,
 				     (int)part[0].n, part[0].p, (int)part[1].n,
@@ -351,56 +350,58 @@ read_merges(struct load *l)
 }
 
 static int
-read_unk(struct load *l)
+read_unk(struct vocab_load *l)
 {
 	const struct json *u = json_get(l->model, "unk_token");
 
 	if (is_null(u) || (u->type == JSON_STRING && u->str.n == 0))
 		return 0;
 	if (u->type != JSON_STRING)
-		return load_fail(l, "model: unk_token: not a string");
+		return vocab_fail(l, "model: unk_token: not a string");
 	l->v->unk = names_find(&l->names, u->str);
 	if (l->v->unk < 0)
-		return load_fail(l, "model: unk_token '%.*s' is not in the "
+		return vocab_fail(l, "model: unk_token '%.*s' is not in the "
 				 "vocabulary", (int)u->str.n, u->str.p);
 	return 0;
 }
 
 static int
-load(struct load *l)
+load(struct vocab_load *l)
 {
 	static const char *const keys[] = {"version", "truncation", "padding",
 		"added_tokens", "normalizer", "pre_tokenizer",
 		"post_processor", "decoder", "model", NULL};
 	const struct json *r = l->root, *ver = json_get(r, "version");
 
-	if (load_only(l, r, "tokenizer.json", keys) < 0)
+	if (vocab_only(l, r, "tokenizer.json", keys) < 0)
 		return -1;
 	if (!is_null(ver) && !is_str(ver, "1.0"))
-		return load_fail(l, "version is not \"1.0\"");
+		return vocab_fail(l, "version is not \"1.0\"");
 	if (!is_null(json_get(r, "truncation")))
-		return load_fail(l, "truncation is not done: set it to null");
+		return vocab_fail(l, "truncation is not supported: set it to "
+				  "null");
 	if (!is_null(json_get(r, "padding")))
-		return load_fail(l, "padding is not done: set it to null");
+		return vocab_fail(l, "padding is not supported: set it to "
+				  "null");
 	l->model = json_get(r, "model");
 	if (check_model(l) < 0 ||
-	    load_normalizer(l, json_get(r, "normalizer")) < 0 ||
-	    load_pre_tokenizer(l, json_get(r, "pre_tokenizer")) < 0 ||
-	    load_decoder(l, json_get(r, "decoder")) < 0 ||
-	    load_set_kind(l) < 0 ||
+	    vocab_normalizer(l, json_get(r, "normalizer")) < 0 ||
+	    vocab_pre_tokenizer(l, json_get(r, "pre_tokenizer")) < 0 ||
+	    vocab_decoder(l, json_get(r, "decoder")) < 0 ||
+	    vocab_set_kind(l) < 0 ||
 	    read_names(l) < 0 || read_added(l) < 0 || read_unk(l) < 0 ||
 	    read_merges(l) < 0 || set_tokens(l) < 0 ||
-	    load_post_processor(l, json_get(r, "post_processor")) < 0 ||
-	    (l->from_file && load_config(l) < 0))
+	    vocab_post_processor(l, json_get(r, "post_processor")) < 0 ||
+	    (l->from_file && vocab_config(l) < 0))
 		return -1;
 	return l->e->set ? -1 : 0;
 }
 
-struct vocab *
-vocab_from_json(const char *p, size_t n, const char *path, int from_file,
-		struct err *e)
+static struct vocab *
+from_json(const char *p, size_t n, const char *path, int from_file,
+	  struct err *e)
 {
-	struct load l = {.path = path, .e = e, .from_file = from_file};
+	struct vocab_load l = {.path = path, .e = e, .from_file = from_file};
 	struct json *root = from_file ? json_parse_padded(p, n, path, e) :
 		json_parse(p, n, path, e);
 	int rc;
@@ -419,4 +420,61 @@ vocab_from_json(const char *p, size_t n, const char *path, int from_file,
 	}
 	vocab_finish(l.v);
 	return l.v;
+}
+
+static struct vocab *
+parse(const char *p, size_t n, const char *where, const char *split,
+      int from_file, int *json, struct err *e)
+{
+	size_t i = 0;
+
+	*json = 0;
+	while (i < n && p[i] && strchr(" \t\r\n", p[i]))
+		i++;
+	if (i == n) {
+		err_set(e, "%s: empty: not a tokenizer", where);
+		return NULL;
+	}
+	if (p[i] != '{')
+		return vocab_from_tiktoken(p, n, where, split, e);
+	if (split) {
+		err_set(e, "%s: a tokenizer.json names its own split: omit "
+			"the split '%s'", where, split);
+		return NULL;
+	}
+	*json = 1;
+	return from_json(p, n, where, from_file, e);
+}
+
+struct vocab *
+vocab_parse(const char *p, size_t n, const char *where, const char *split,
+	    struct err *e)
+{
+	int json;
+	struct vocab *v = parse(p, n, where, split, 0, &json, e);
+	struct vocab_priv *a = v ? v->priv : NULL;
+
+	if (a && json)
+		buf_put(&a->source, p, n);
+	return v;
+}
+
+struct vocab *
+vocab_load(const char *path, const char *split, struct err *e)
+{
+	struct vocab_priv *a;
+	struct vocab *v;
+	int json;
+	size_t n;
+	char *p;
+
+	if (input_slurp(path, &p, &n, e) < 0)
+		return NULL;
+	v = parse(p, n, path, split, 1, &json, e);
+	a = v ? v->priv : NULL;
+	if (a && json)
+		a->source = (struct buf){p, n, n};
+	else
+		free(p);
+	return v;
 }

@@ -1,20 +1,20 @@
 /*
- * vocab_pipe.c - tokenizer.json in: what stands around the model
+ * vocab_pipe.c - tokenizer.json in: the parts around the model
  *
- * Done are: the normalizers NFC, Prepend and Replace of SentencePiece; the
+ * Supported: the normalizers NFC, and SentencePiece's Prepend and Replace; the
  * pre_tokenizers Split, Digits, ByteLevel and Metaspace; the decoders that
- * undo them; the post_processors that name BOS and EOS.  All else is refused.
+ * undo them; the post_processors that name BOS and EOS.  Anything else is
+ * refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/vocab_load.h"
-
-#define U2581 "\xe2\x96\x81"
+#include "base/mem.h"
+#include "record/vocab_priv.h"
 
 int
-load_fail(struct load *l, const char *fmt, ...)
+vocab_fail(struct vocab_load *l, const char *fmt, ...)
 {
 	char what[800];
 	va_list ap;
@@ -25,39 +25,39 @@ load_fail(struct load *l, const char *fmt, ...)
 	return err_set(l->e, "%s: %s", l->path, what);
 }
 
-/* A boolean member: absent or null is `none`. */
 int
-load_flag(struct load *l, const struct json *j, const char *key, int none)
+vocab_flag(struct vocab_load *l, const struct json *j, const char *key,
+	   int none)
 {
 	const struct json *k = json_get(j, key);
 
 	if (is_null(k))
 		return none;
 	if (k->type != JSON_TRUE && k->type != JSON_FALSE)
-		load_fail(l, "%s: not true or false", key);
+		vocab_fail(l, "%s: not true or false", key);
 	return k->type == JSON_TRUE;
 }
 
-/* Refuse members of an object that are not in a NULL-terminated list. */
 int
-load_only(struct load *l, const struct json *j, const char *where,
+vocab_only(struct vocab_load *l, const struct json *j, const char *where,
      const char *const *keys)
 {
 	if (j->type != JSON_OBJECT)
-		return load_fail(l, "%s: not an object", where);
+		return vocab_fail(l, "%s: not an object", where);
 	for (size_t i = 0; i < j->n; i++) {
 		size_t k = 0;
 
 		while (keys[k] && !span_eq(j->kids[i].key, span_str(keys[k])))
 			k++;
 		if (!keys[k])
-			return load_fail(l, "%s: '%.*s' is not done", where,
-				    (int)j->kids[i].key.n, j->kids[i].key.p);
+			return vocab_fail(l, "%s: '%.*s' is not supported",
+					  where, (int)j->kids[i].key.n,
+					  j->kids[i].key.p);
 	}
 	return 0;
 }
 
-/* The type of a part, "" where there is none. */
+/* The type of a part, or "". */
 static struct span
 type_of(const struct json *j)
 {
@@ -67,17 +67,18 @@ type_of(const struct json *j)
 }
 
 int
-load_not_done(struct load *l, const char *part, const struct json *j)
+vocab_unsupported(struct vocab_load *l, const char *part, const struct json *j)
 {
 	struct span t = type_of(j);
 
-	return load_fail(l, "%s '%.*s' is not done", part, (int)t.n, t.p);
+	return vocab_fail(l, "%s '%.*s' is not supported", part, (int)t.n,
+			  t.p);
 }
 
 /* --- normalizer --- */
 
 int
-load_normalizer(struct load *l, const struct json *j)
+vocab_normalizer(struct vocab_load *l, const struct json *j)
 {
 	struct vocab *v = l->v;
 
@@ -87,50 +88,49 @@ load_normalizer(struct load *l, const struct json *j)
 		const struct json *s = json_get(j, "normalizers");
 
 		if (!s || s->type != JSON_ARRAY)
-			return load_fail(l, "normalizer: Sequence without an "
+			return vocab_fail(l, "normalizer: Sequence without an "
 					 "array");
 		for (size_t i = 0; i < s->n; i++)
-			if (load_normalizer(l, &s->kids[i]) < 0)
+			if (vocab_normalizer(l, &s->kids[i]) < 0)
 				return -1;
 		return 0;
 	}
 	if (is_type(j, "NFC")) {
 		if (l->sp_replace || v->sp_prepend)
-			return load_fail(l, "normalizer: NFC behind Prepend or "
-					 "Replace is not done");
+			return vocab_fail(l, "normalizer: NFC after Prepend or "
+					  "Replace is not supported");
 		v->nfc = 1;
 		return 0;
 	}
 	if (is_type(j, "Prepend")) {
-		if (!is_str(json_get(j, "prepend"), U2581) || l->sp_replace ||
-		    v->sp_prepend)
-			return load_fail(l, "normalizer: Prepend of something "
-					 "else than U+2581, or not first, is "
-					 "not done");
+		if (!is_str(json_get(j, "prepend"), VOCAB_SPACE) ||
+		    l->sp_replace || v->sp_prepend)
+			return vocab_fail(l, "normalizer: Prepend is supported "
+					  "only for U+2581 and as the first "
+					  "step");
 		v->sp_prepend = VOCAB_PREPEND_EACH;
 		return 0;
 	}
 	if (is_type(j, "Replace")) {
 		if (!is_str(json_get(j, "pattern.String"), " ") ||
-		    !is_str(json_get(j, "content"), U2581))
-			return load_fail(l, "normalizer: Replace of something "
-					 "else than a space by U+2581 is not "
-					 "done");
+		    !is_str(json_get(j, "content"), VOCAB_SPACE))
+			return vocab_fail(l, "normalizer: Replace is supported "
+					  "only from a space to U+2581");
 		l->sp_replace = 1;
 		return 0;
 	}
-	return load_not_done(l, "normalizer", j);
+	return vocab_unsupported(l, "normalizer", j);
 }
 
 /* --- pre_tokenizer --- */
 
 static int
-behavior_of(struct load *l, const struct json *j)
+behavior_of(struct vocab_load *l, const struct json *j)
 {
 	static const char *const name[] = {"Isolated", "Removed",
 		"MergedWithPrevious", "MergedWithNext", "Contiguous"};
 	const struct json *b = json_get(j, "behavior");
-	int invert = load_flag(l, j, "invert", 0) ? SPLIT_INVERT : 0;
+	int invert = vocab_flag(l, j, "invert", 0) ? SPLIT_INVERT : 0;
 
 	for (int i = 0; i < 5; i++)
 		if (is_str(b, name[i])) {
@@ -138,8 +138,9 @@ behavior_of(struct load *l, const struct json *j)
 				break;
 			return i | invert;
 		}
-	return load_fail(l, "pre_tokenizer: Split behavior '%.*s' is not done",
-		    b ? (int)b->str.n : 0, b ? b->str.p : "");
+	return vocab_fail(l, "pre_tokenizer: Split behavior '%.*s' is not "
+			  "supported", b ? (int)b->str.n : 0,
+			  b ? b->str.p : "");
 }
 
 /* A literal string as a regular expression. */
@@ -170,7 +171,7 @@ looks_like_regex(struct span s)
 }
 
 static int
-pre_split(struct load *l, const struct json *j)
+pre_split(struct vocab_load *l, const struct json *j)
 {
 	const struct json *re = json_get(j, "pattern.Regex");
 	const struct json *str = json_get(j, "pattern.String");
@@ -181,17 +182,18 @@ pre_split(struct load *l, const struct json *j)
 		return -1;
 	if (re && re->type == JSON_STRING) {
 		if (memchr(re->str.p, 0, re->str.n))
-			return load_fail(l, "pre_tokenizer: Split has a NUL");
+			return vocab_fail(l, "pre_tokenizer: the pattern of a "
+					  "Split contains NUL");
 		vocab_add_split(l->v, re->str, behavior);
 		return 0;
 	}
 	if (!str || str->type != JSON_STRING || str->str.n == 0)
-		return load_fail(l, "pre_tokenizer: Split without a pattern");
-	/* in a normalized SentencePiece text there is no space left */
+		return vocab_fail(l, "pre_tokenizer: Split without a pattern");
+	/* normalization has replaced all spaces by U+2581 */
 	if (l->sp_replace && span_eq(str->str, span_str(" ")))
 		return 0;
 	if (looks_like_regex(str->str) || memchr(str->str.p, 0, str->str.n))
-		return load_fail(l, "pre_tokenizer: Split has the String "
+		return vocab_fail(l, "pre_tokenizer: Split has the String "
 				 "'%.*s', which looks like a regular "
 				 "expression and would be taken literally: "
 				 "write {\"Regex\": ...}",
@@ -203,18 +205,19 @@ pre_split(struct load *l, const struct json *j)
 }
 
 static int
-pre_metaspace(struct load *l, const struct json *j, int alone)
+pre_metaspace(struct vocab_load *l, const struct json *j, int alone)
 {
 	const struct json *scheme = json_get(j, "prepend_scheme");
 	struct vocab *v = l->v;
-	int prefix = load_flag(l, j, "add_prefix_space", 1);
+	int prefix = vocab_flag(l, j, "add_prefix_space", 1);
 
-	if (!is_str(json_get(j, "replacement"), U2581))
-		return load_fail(l, "pre_tokenizer: Metaspace with a "
-				 "replacement other than U+2581 is not done");
+	if (!is_str(json_get(j, "replacement"), VOCAB_SPACE))
+		return vocab_fail(l, "pre_tokenizer: Metaspace with a "
+				 "replacement other than U+2581 is not "
+				  "supported");
 	if (!alone || v->sp_prepend)
-		return load_fail(l, "pre_tokenizer: Metaspace beside other "
-				 "parts is not done");
+		return vocab_fail(l, "pre_tokenizer: Metaspace with other "
+				  "parts is not supported");
 	if (is_null(scheme))
 		v->sp_prepend = prefix ? VOCAB_PREPEND_ALWAYS :
 			VOCAB_PREPEND_NEVER;
@@ -223,40 +226,41 @@ pre_metaspace(struct load *l, const struct json *j, int alone)
 	else if (is_str(scheme, "first"))
 		v->sp_prepend = VOCAB_PREPEND_FIRST;
 	else if (!is_str(scheme, "never"))
-		return load_fail(l, "pre_tokenizer: prepend_scheme '%.*s' is "
-				 "not done", (int)scheme->str.n, scheme->str.p);
-	v->sp_split = load_flag(l, j, "split", 1);
+		return vocab_fail(l, "pre_tokenizer: prepend_scheme '%.*s' is "
+				  "not supported", (int)scheme->str.n,
+				  scheme->str.p);
+	v->sp_split = vocab_flag(l, j, "split", 1);
 	l->metaspace = l->sp_replace = 1;
 	return 0;
 }
 
 static int
-pre_byte_level(struct load *l, const struct json *j, int alone)
+pre_byte_level(struct vocab_load *l, const struct json *j, int alone)
 {
 	struct vocab *v = l->v;
 
 	l->byte_level = 1;
-	v->add_prefix_space = load_flag(l, j, "add_prefix_space", 1);
+	v->add_prefix_space = vocab_flag(l, j, "add_prefix_space", 1);
 	if (v->add_prefix_space && !alone)
-		return load_fail(l, "pre_tokenizer: ByteLevel with "
-				 "add_prefix_space behind other parts is not "
-				 "done");
-	if (load_flag(l, j, "use_regex", 1))
+		return vocab_fail(l, "pre_tokenizer: ByteLevel with "
+				 "add_prefix_space after other parts is not "
+				  "supported");
+	if (vocab_flag(l, j, "use_regex", 1))
 		vocab_add_split(v, span_str("gpt2"), SPLIT_ISOLATED);
 	return 0;
 }
 
 static int
-pre_one(struct load *l, const struct json *j, int alone)
+pre_one(struct vocab_load *l, const struct json *j, int alone)
 {
 	if (l->byte_level)
-		return load_fail(l, "pre_tokenizer: ByteLevel before other "
-				 "parts is not done");
+		return vocab_fail(l, "pre_tokenizer: ByteLevel before other "
+				  "parts is not supported");
 	if (is_type(j, "Split"))
 		return pre_split(l, j);
 	if (is_type(j, "Digits")) {
 		vocab_add_split(l->v, span_str("\\p{N}"),
-				load_flag(l, j, "individual_digits", 0) ?
+				vocab_flag(l, j, "individual_digits", 0) ?
 				SPLIT_ISOLATED : SPLIT_CONTIGUOUS);
 		return 0;
 	}
@@ -264,11 +268,11 @@ pre_one(struct load *l, const struct json *j, int alone)
 		return pre_byte_level(l, j, alone);
 	if (is_type(j, "Metaspace"))
 		return pre_metaspace(l, j, alone);
-	return load_not_done(l, "pre_tokenizer", j);
+	return vocab_unsupported(l, "pre_tokenizer", j);
 }
 
 int
-load_pre_tokenizer(struct load *l, const struct json *j)
+vocab_pre_tokenizer(struct vocab_load *l, const struct json *j)
 {
 	const struct json *s;
 
@@ -278,17 +282,18 @@ load_pre_tokenizer(struct load *l, const struct json *j)
 		return pre_one(l, j, 1);
 	s = json_get(j, "pretokenizers");
 	if (!s || s->type != JSON_ARRAY)
-		return load_fail(l, "pre_tokenizer: Sequence without an array");
+		return vocab_fail(l, "pre_tokenizer: Sequence without an "
+				  "array");
 	for (size_t i = 0; i < s->n; i++)
 		if (pre_one(l, &s->kids[i], s->n == 1) < 0)
 			return -1;
 	return 0;
 }
 
-/* --- decoder: only the ones that undo what is done above --- */
+/* --- decoder: only the inverse of the parts above --- */
 
 int
-load_decoder(struct load *l, const struct json *j)
+vocab_decoder(struct vocab_load *l, const struct json *j)
 {
 	static const char *const ok[] = {"ByteLevel", "ByteFallback", "Fuse",
 		"Metaspace", "Replace", "Strip"};
@@ -299,56 +304,56 @@ load_decoder(struct load *l, const struct json *j)
 	if (is_type(j, "Sequence")) {
 		s = json_get(j, "decoders");
 		for (size_t i = 0; s && i < s->n; i++)
-			if (load_decoder(l, &s->kids[i]) < 0)
+			if (vocab_decoder(l, &s->kids[i]) < 0)
 				return -1;
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(ok) / sizeof(ok[0]); i++)
 		if (is_type(j, ok[i]))
 			return 0;
-	return load_not_done(l, "decoder", j);
+	return vocab_unsupported(l, "decoder", j);
 }
 
 int
-load_set_kind(struct load *l)
+vocab_set_kind(struct vocab_load *l)
 {
 	struct vocab *v = l->v;
 	int sp = l->sp_replace || v->sp_prepend || l->metaspace;
 
 	if (l->byte_level && (sp || v->byte_fallback))
-		return load_fail(l, "both byte level and SentencePiece");
+		return vocab_fail(l, "both byte-level and SentencePiece");
 	if (!l->byte_level && !sp && !v->byte_fallback)
-		return load_fail(l, "neither a ByteLevel pre_tokenizer nor "
-				 "SentencePiece (byte_fallback, Metaspace, "
-				 "Prepend or Replace): other ways are not "
-				 "done");
+		return vocab_fail(l, "neither a ByteLevel pre_tokenizer nor "
+				  "SentencePiece (byte_fallback, Metaspace, "
+				  "Prepend or Replace): other kinds are not "
+				  "supported");
 	v->kind = l->byte_level ? VOCAB_BYTE_LEVEL : VOCAB_SENTENCEPIECE;
 	if (v->kind == VOCAB_SENTENCEPIECE && !l->sp_replace)
-		return load_fail(l, "SentencePiece without a Replace of the "
-				 "space by U+2581 is not done");
+		return vocab_fail(l, "SentencePiece without a Replace of "
+				  "spaces by U+2581 is not supported");
 	if (v->kind == VOCAB_SENTENCEPIECE && (v->nfc || v->nsplit))
-		return load_fail(l, "SentencePiece with %s is not done",
-				 v->nfc ? "the normalizer NFC" : "a Split");
+		return vocab_fail(l, "SentencePiece with %s is not supported",
+				  v->nfc ? "the normalizer NFC" : "a Split");
 	return 0;
 }
 
 /* --- BOS and EOS --- */
 
 static void
-template(struct load *l, const struct json *j)
+template(struct vocab_load *l, const struct json *j)
 {
 	const struct json *s = json_get(j, "single");
 	int64_t id[2] = {-1, -1};
-	int count[2] = {0, 0}, behind = 0;
+	int count[2] = {0, 0}, after = 0;
 
 	for (size_t i = 0; s && s->type == JSON_ARRAY && i < s->n; i++) {
 		const struct json *t = json_get(&s->kids[i], "SpecialToken.id");
 
 		if (json_get(&s->kids[i], "Sequence")) {
-			behind = 1;
+			after = 1;
 		} else if (t && t->type == JSON_STRING) {
-			id[behind] = names_find(&l->names, t->str);
-			count[behind]++;
+			id[after] = names_find(&l->names, t->str);
+			count[after]++;
 		}
 	}
 	if (count[0] == 1)
@@ -359,7 +364,7 @@ template(struct load *l, const struct json *j)
 
 /* ["</s>", 2] */
 static void
-named_pair(struct load *l, const struct json *j, int64_t *id)
+named_pair(struct vocab_load *l, const struct json *j, int64_t *id)
 {
 	if (j && j->type == JSON_ARRAY && j->n == 2 &&
 	    j->kids[0].type == JSON_STRING)
@@ -367,7 +372,7 @@ named_pair(struct load *l, const struct json *j, int64_t *id)
 }
 
 int
-load_post_processor(struct load *l, const struct json *j)
+vocab_post_processor(struct vocab_load *l, const struct json *j)
 {
 	const struct json *s;
 
@@ -376,7 +381,7 @@ load_post_processor(struct load *l, const struct json *j)
 	if (is_type(j, "Sequence")) {
 		s = json_get(j, "processors");
 		for (size_t i = 0; s && i < s->n; i++)
-			if (load_post_processor(l, &s->kids[i]) < 0)
+			if (vocab_post_processor(l, &s->kids[i]) < 0)
 				return -1;
 		return 0;
 	}
@@ -386,13 +391,13 @@ load_post_processor(struct load *l, const struct json *j)
 		return 0;
 	}
 	if (!is_type(j, "TemplateProcessing"))
-		return load_not_done(l, "post_processor", j);
+		return vocab_unsupported(l, "post_processor", j);
 	template(l, j);
 	return 0;
 }
 
 static int64_t
-config_token(struct load *l, const struct json *c, const char *key)
+config_token(struct vocab_load *l, const struct json *c, const char *key)
 {
 	const struct json *t = json_get(c, key);
 
@@ -401,28 +406,22 @@ config_token(struct load *l, const struct json *c, const char *key)
 	return t && t->type == JSON_STRING ? names_find(&l->names, t->str) : -1;
 }
 
-/* tokenizer_config.json beside the file, where there is one. */
 int
-load_config(struct load *l)
+vocab_config(struct vocab_load *l)
 {
 	const char *slash = strrchr(l->path, '/');
-	struct buf b = {0};
-	struct json *c;
-	FILE *f;
+	char *path = xstrf("%.*stokenizer_config.json",
+			   slash ? (int)(slash + 1 - l->path) : 0, l->path);
+	FILE *f = fopen(path, "rb");
+	struct json *c = NULL;
 
-	buf_put(&b, l->path, slash ? (size_t)(slash + 1 - l->path) : 0);
-	buf_puts(&b, "tokenizer_config.json");
-	buf_putc(&b, 0);
-	f = fopen(b.p, "rb");
-	if (!f) {
-		buf_clear(&b);
-		return 0;
+	if (f) {
+		fclose(f);
+		c = json_load(path, l->e);
 	}
-	fclose(f);
-	c = json_load(b.p, l->e);
-	buf_clear(&b);
+	free(path);
 	if (!c)
-		return -1;
+		return f ? -1 : 0;
 	if (l->v->bos < 0)
 		l->v->bos = config_token(l, c, "bos_token");
 	if (l->v->eos < 0)

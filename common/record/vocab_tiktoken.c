@@ -1,11 +1,11 @@
 /*
  * vocab_tiktoken.c - .tiktoken rank files
  *
- * One line a token: base64 of its bytes, a space, its rank, which is its id.
+ * One line per token: base64 of its bytes, a space, its rank, which is its id.
  * The file names neither the split nor the special tokens; for the published
- * files both are known by content.  tiktoken merges any two neighbours whose
- * bytes together are a token, lowest rank first: so every split of a token
- * into two tokens is one of the merges here, all with the token's rank.
+ * files both are known by the hash of the content.  tiktoken merges any two
+ * neighbours whose bytes together are a token, lowest rank first.  So every
+ * way to cut a token into two tokens is a merge here, with the token's rank.
  */
 #include <stdlib.h>
 #define XXH_INLINE_ALL
@@ -42,7 +42,7 @@ value64(char c)
 		c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Standard base64 with padding; -1 where it is not that. */
+/* Standard base64 with padding; -1: it is not. */
 static int
 decode64(struct span s, struct buf *out)
 {
@@ -88,7 +88,7 @@ encode64(struct span s, struct buf *out)
 	}
 }
 
-/* A rank: digits alone, below 2^31. */
+/* A rank: digits only, below 2^31 - 1. */
 static int64_t
 rank_of(struct span s)
 {
@@ -104,17 +104,14 @@ rank_of(struct span s)
 	return x < INT32_MAX ? x : -1;
 }
 
-/* Room for id; ids between are holes so far. */
+/* Room for id; the ids before it may still be unused. */
 static void
 grow(struct vocab *v, uint32_t id)
 {
 	struct vocab_priv *a = v->priv;
 
-	if (id >= a->cap) {
-		a->cap = 2 * (size_t)id + 1024;
-		v->token = xreallocarray(v->token, a->cap, sizeof(*v->token));
-		v->flags = xreallocarray(v->flags, a->cap, 1);
-	}
+	GROW(v->token, a->cap, (size_t)id + 1);
+	GROW(v->flags, a->flags_cap, (size_t)id + 1);
 	for (; v->n <= id; v->n++) {
 		v->token[v->n] = (struct span){NULL, 0};
 		v->flags[v->n] = 0;
@@ -135,23 +132,24 @@ read_line(struct vocab *v, struct line l, const char *path, struct buf *bytes,
 	int64_t rank;
 
 	if (!sp)
-		return err_set(e, "%s:%zu: found no space, expected base64 of "
+		return err_set(e, "%s:%zu: no space found, expected base64 of "
 			       "a token, a space, its rank", path, l.number);
 	if (decode64(b64, bytes) < 0)
-		return err_set(e, "%s:%zu: byte 1: '%.*s' is no base64", path,
+		return err_set(e, "%s:%zu: byte 1: '%.*s' is not base64", path,
 			       l.number, (int)(b64.n > 60 ? 60 : b64.n), b64.p);
 	rank = rank_of((struct span){sp + 1, l.text.n - b64.n - 1});
 	if (rank < 0)
-		return err_set(e, "%s:%zu: byte %zu: '%.*s' is no rank", path,
-			       l.number, b64.n + 2, (int)(l.text.n - b64.n - 1 >
-			       60 ? 60 : l.text.n - b64.n - 1), sp + 1);
-	/* far-off ranks would ask for memory out of proportion to the file */
+		return err_set(e, "%s:%zu: byte %zu: '%.*s' is not a rank",
+			       path, l.number, b64.n + 2, (int)
+			       (l.text.n - b64.n - 1 > 60 ? 60 :
+				l.text.n - b64.n - 1), sp + 1);
+	/* a huge rank must not allocate more than the file is worth */
 	if ((uint64_t)rank > 2 * l.number + 1024)
 		return err_set(e, "%s:%zu: rank %lld, but only %zu lines so "
 			       "far: ranks are dense", path, l.number,
 			       (long long)rank, l.number);
 	if ((uint64_t)rank < v->n && v->token[rank].p)
-		return err_set(e, "%s:%zu: rank %lld stands here a second time",
+		return err_set(e, "%s:%zu: rank %lld occurs twice",
 			       path, l.number, (long long)rank);
 	grow(v, (uint32_t)rank);
 	v->token[rank] = vocab_keep(v, bytes->p, bytes->n);
@@ -164,18 +162,15 @@ read_lines(struct vocab *v, const char *p, size_t n, const char *path,
 	   struct err *e)
 {
 	struct buf bytes = {0};
-	struct line l = {{p, 0}, 1};
+	struct span rest = {p, n};
+	struct line l = {{NULL, 0}, 0};
 
-	for (size_t i = 0; i <= n; i++) {
-		if (i < n && p[i] != '\n')
-			continue;
-		l.text.n = (size_t)(p + i - l.text.p);
+	while (span_line(&rest, &l.text)) {
+		l.number++;
 		if (l.text.n && l.text.p[l.text.n - 1] == '\r')
 			l.text.n--;
 		if (l.text.n && read_line(v, l, path, &bytes, e) < 0)
 			break;
-		l.text.p = p + i + 1;
-		l.number++;
 	}
 	buf_clear(&bytes);
 	return e->set ? -1 : 0;
@@ -204,7 +199,7 @@ check_tokens(struct vocab *v, struct name_table *names, int holes,
 	for (unsigned b = 0; b < 256; b++)
 		if (!seen[b])
 			return err_set(e, "%s: no token for the byte 0x%02x: "
-				       "all 256 must be there", path, b);
+				       "all 256 are needed", path, b);
 	return 0;
 }
 
@@ -224,11 +219,7 @@ all_merges(struct vocab *v, const struct name_table *names)
 
 			if (r < 0)
 				continue;
-			if (v->nmerges == cap) {
-				cap = cap ? 2 * cap : 4096;
-				v->merge = xreallocarray(v->merge, cap,
-							 sizeof(*v->merge));
-			}
+			GROW(v->merge, cap, v->nmerges + 1);
 			memcpy(v->merge[v->nmerges++], (uint32_t[]){
 				(uint32_t)l, (uint32_t)r, id}, 12);
 		}

@@ -162,11 +162,11 @@ test_tiktoken_refused(void **state)
 	static const struct {
 		const char *line, *what;
 	} bad[] = {
-		{"YWI=", ":257: found no space"}, {"YW*= 256", "no base64"},
-		{"YWI 256", "no base64"}, {"Y=I= 256", "no base64"},
-		{" 256", "no base64"}, {"YWI= x", "no rank"},
-		{"YWI= -1", "no rank"}, {"YWI= 256 7", "no rank"},
-		{"YWI= 3", "rank 3 stands here a second time"},
+		{"YWI=", ":257: no space found"}, {"YW*= 256", "not base64"},
+		{"YWI 256", "not base64"}, {"Y=I= 256", "not base64"},
+		{" 256", "not base64"}, {"YWI= x", "not a rank"},
+		{"YWI= -1", "not a rank"}, {"YWI= 256 7", "not a rank"},
+		{"YWI= 3", "rank 3 occurs twice"},
 		{"YWI= 257", "no token has rank 256"},
 		{"IQ== 256", "ranks 0 and 256 are the same bytes"},
 		{"YWI= 99999999", "ranks are dense"},
