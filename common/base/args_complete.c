@@ -32,6 +32,17 @@ put_quoted(struct buf *b, const char *s, const char *quote, const char *escape)
 	}
 }
 
+/* The help of an option, or of its negative form. */
+static void
+put_description(struct buf *b, const struct arg *o, int no, const char *quote,
+		const char *escape)
+{
+	if (no)
+		buf_printf(b, "The opposite of --%s", o->name);
+	else
+		put_quoted(b, o->help, quote, escape);
+}
+
 static int
 is_file(const struct arg *o)
 {
@@ -99,13 +110,13 @@ put_bash(struct buf *b, const struct args *a)
 /* --- zsh --- */
 
 static void
-zsh_spec(struct buf *b, const struct arg *o, const char *name)
+zsh_spec(struct buf *b, const struct arg *o, int no, const char *name)
 {
 	int value = args_takes_value(o);
 
 	buf_printf(b, " \\\n\t'%s%s%s[", o->type == ARG_STRS ? "*" : "", name,
 		   !value ? "" : name[1] == '-' ? "=" : "+");
-	put_quoted(b, o->help, "'\\''", "[]\\");
+	put_description(b, o, no, "'\\''", "[]\\");
 	buf_putc(b, ']');
 	if (value) {
 		buf_putc(b, ':');
@@ -131,16 +142,14 @@ put_zsh(struct buf *b, const struct args *a)
 	for (const struct arg *o = args_rows; o->type != ARG_END; o++) {
 		if (o->type == ARG_GROUP)
 			continue;
-		buf_reset(&name);
-		buf_printf(&name, "--%s%c", o->name, 0);
-		zsh_spec(b, o, name.p);
-		if (o->type == ARG_BOOL) {
+		for (int no = 0; no <= (o->type == ARG_BOOL); no++) {
 			buf_reset(&name);
-			buf_printf(&name, "--no-%s%c", o->name, 0);
-			zsh_spec(b, o, name.p);
+			buf_printf(&name, "--%s%s%c", no ? "no-" : "", o->name,
+				   0);
+			zsh_spec(b, o, no, name.p);
 		}
 		if (o->letter)
-			zsh_spec(b, o, (char []){ '-', o->letter, 0 });
+			zsh_spec(b, o, 0, (char []){ '-', o->letter, 0 });
 	}
 	buf_puts(b, " \\\n\t'*:file:_files'\n");
 	buf_clear(&name);
@@ -149,10 +158,10 @@ put_zsh(struct buf *b, const struct args *a)
 /* --- fish --- */
 
 static void
-fish_line(struct buf *b, const struct args *a, const struct arg *o,
-	  const char *no)
+fish_line(struct buf *b, const struct args *a, const struct arg *o, int no)
 {
-	buf_printf(b, "complete -c %s -l %s%s", a->name, no, o->name);
+	buf_printf(b, "complete -c %s -l %s%s", a->name, no ? "no-" : "",
+		   o->name);
 	if (o->letter)
 		buf_printf(b, " -s %c", o->letter);
 	if (o->type == ARG_ENUM) {
@@ -163,7 +172,7 @@ fish_line(struct buf *b, const struct args *a, const struct arg *o,
 		buf_puts(b, is_file(o) ? " -r -F" : " -x");
 	}
 	buf_puts(b, " -d '");
-	put_quoted(b, o->help, "\\'", "\\");
+	put_description(b, o, no, "\\'", "\\");
 	buf_puts(b, "'\n");
 }
 
@@ -174,9 +183,8 @@ put_fish(struct buf *b, const struct args *a)
 	for (const struct arg *o = args_rows; o->type != ARG_END; o++) {
 		if (o->type == ARG_GROUP)
 			continue;
-		fish_line(b, a, o, "");
-		if (o->type == ARG_BOOL)
-			fish_line(b, a, o, "no-");
+		for (int no = 0; no <= (o->type == ARG_BOOL); no++)
+			fish_line(b, a, o, no);
 	}
 }
 

@@ -271,12 +271,17 @@ under_limit() {
 	done < "$ROOT/tests/cli/nasty.tsv"
 }
 
-@test "the option table and the manual page agree" {
+# The options -x and --name of the list items' Fl macros in a page.
+options_of_page() {
+	grep '^\.It' "$1" | grep -oE 'Fl [^ ,;=]+' | sed -E 's/^Fl /-/' | sort -u
+}
+
+# Options common to several programs may be described in assay(7) alone.
+@test "the option table and the manual pages agree" {
 	[ -e "$man" ] || { echo "no man/$PROGRAM.1"; false; }
 	"$PROGRAM" --options > table
-	# -x and --name of the list items' Fl macros
-	grep '^\.It' "$man" | grep -oE 'Fl [^ ,;=]+' |
-		sed -E 's/^Fl /-/' | sort -u > in_man
+	options_of_page "$man" > in_man
+	options_of_page "$ROOT/man/assay.7" | sort -u - in_man > in_either
 	tr ' ' '\n' < table | sort -u > in_table
 	comm -23 in_man in_table > extra
 	[ ! -s extra ] || { echo "only in the manual:"; cat extra; false; }
@@ -284,13 +289,13 @@ under_limit() {
 		case $names in
 		*--no-*)	# either form documents both
 			for n in $names; do
-				grep -qxe "$n" in_man && continue 2
+				grep -qxe "$n" in_either && continue 2
 			done
 			echo "not in the manual: $names"
 			false ;;
 		esac
 		for n in $names; do
-			grep -qxe "$n" in_man || {
+			grep -qxe "$n" in_either || {
 				echo "not in the manual: $n"; false; }
 		done
 	done < table
@@ -397,12 +402,46 @@ observe() {
 	done < all
 }
 
-@test "bash completion names every option" {
+# What bash completes of the words $2..., the last one; one candidate a line.
+completed() {
+	bash -c '. ./comp
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_assay_${1//-/_}
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$PROGRAM" "$@"
+}
+
+@test "bash completion: options, values after = too, names with spaces" {
 	"$PROGRAM" --completion bash > comp
 	bash -n comp
+	completed -- > all
 	for n in $("$PROGRAM" --options); do
-		grep -qe "$n" comp
+		case $n in --*) grep -qxe "$n" all ;; esac
 	done
-	bash -c ". ./comp; COMP_WORDS=($PROGRAM --vers); COMP_CWORD=1
-		_assay_${PROGRAM//-/_}; [ \"\${COMPREPLY[*]}\" = --version ]"
+	[ "$(completed --vers)" = --version ]
+	mkdir 'a folder'
+	touch 'a folder/a file'
+	[ "$(completed -q 'a f')" = 'a folder' ]
+	[ "$(completed 'a folder/')" = 'a folder/a file' ]
+	[ -z "$(completed --threads = '')" ]
+}
+
+@test "zsh and fish completion name every option" {
+	"$PROGRAM" --completion zsh > comp.zsh
+	"$PROGRAM" --completion fish > comp.fish
+	[ "$(head -n 1 comp.zsh)" = "#compdef $PROGRAM" ]
+	for n in $("$PROGRAM" --options); do
+		case $n in
+		--*)	grep -qe "$n[=[]" comp.zsh
+			grep -qe "-l ${n#--} " comp.fish ;;
+		*)	grep -qe "'$n[+[]" comp.zsh
+			grep -qe "-s ${n#-} " comp.fish ;;
+		esac
+	done
+	for shell in zsh fish; do
+		if command -v $shell > /dev/null; then
+			$shell -n comp.$shell
+		fi
+	done
+	sh_run "$PROGRAM --completion tcsh"
+	must_refuse
 }
