@@ -488,7 +488,7 @@ dedup_close(struct dedup *d)
 	spool_free(d->texts);
 	spool_free(d->names);
 	spans_free(d->spans);
-	spantok_free(d->spantok);
+	spans_tokens_free(d->spantok);
 	free(d->span);
 	free(d->source);
 	free(d->digest);

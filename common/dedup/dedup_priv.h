@@ -131,7 +131,7 @@ struct dedup {
 	uint32_t *ref;		/* --direct: a reference like the member */
 
 	struct spans *spans;	/* until they are found; bytes, ... */
-	struct spantok *spantok;	/* ... or tokens, which are */
+	struct spans_tokens *spantok;	/* ... or tokens, which are */
 	struct split *split;	/* pieces, ... */
 	struct vocab *span_vocab;	/* ... or the model's */
 	struct bpe *span_bpe;

@@ -50,7 +50,7 @@ dedup_open_spans(struct dedup *d, struct err *e)
 				     args_common.threads);
 		return 0;
 	}
-	d->spantok = spantok_new((size_t)o->span_tokens, mem,
+	d->spantok = spans_tokens_new((size_t)o->span_tokens, mem,
 				 args_common.threads);
 	if (o->tokenizer && open_model(d, e))
 		return -1;
@@ -118,7 +118,7 @@ dedup_add_text(struct dedup *d, const struct item *x, size_t i,
 	if (!d->spantok)
 		return 0;
 	from = i ? x->tok_to[i - 1] : 0;
-	return spantok_add(d->spantok, text, x->tok_end + from,
+	return spans_tokens_add(d->spantok, text, x->tok_end + from,
 			   d->span_bpe ? x->tok_id + from : NULL,
 			   x->tok_to[i] - from, e);
 }
@@ -186,7 +186,7 @@ add_firsts(struct dedup *d, struct err *e)
 	size_t n, i, k, end;
 
 	v = d->spans ? spans_find_later(d->spans, &n, e) :
-		spantok_find_later(d->spantok, &n, e);
+		spans_tokens_find_later(d->spantok, &n, e);
 	if (!v)
 		return -1;
 	d->span = xreallocarray(d->span, d->nspan + n + 1, sizeof(*d->span));
@@ -231,7 +231,7 @@ dedup_find_spans(struct dedup *d, struct err *e)
 	if (!d->spans && !d->spantok)
 		return 0;
 	v = d->spans ? spans_find(d->spans, &n, e) :
-		spantok_find(d->spantok, &n, e);
+		spans_tokens_find(d->spantok, &n, e);
 	if (!v)
 		return -1;
 	d->span = xreallocarray(NULL, n + 1, sizeof(*d->span));
@@ -240,14 +240,14 @@ dedup_find_spans(struct dedup *d, struct err *e)
 	if (d->o->all && add_firsts(d, e))
 		return -1;
 	d->spans_spilled = d->spans ? spans_spilled(d->spans) :
-		spantok_spilled(d->spantok);
+		spans_tokens_spilled(d->spantok);
 	find_sources(d);
 	for (i = 0; i < d->nspan; i++)
 		d->flag[d->span[i].doc] |= DOC_SPAN;
 	for (i = 0; i < d->nsource; i++)
 		d->flag[d->source[i].doc] |= DOC_SOURCE;
 	spans_free(d->spans);
-	spantok_free(d->spantok);
+	spans_tokens_free(d->spantok);
 	d->spans = NULL;
 	d->spantok = NULL;
 	return 0;

@@ -1,25 +1,23 @@
 /*
- * spans_filter.c - step 1 of the search on disk: places with a block that comes
- * again
+ * spans_filter.c - step 1 of the search: places with a block that occurs again
  *
- * Three passes over all segments for each part of the hashes: blocks at
- * multiples of `step` into the filter `once`, blocks anywhere that it knows
- * into `again`, and the places of those of `again`, a bit each.  A filter may
- * take another block for one that it knows: a hit too many costs time, and
- * none is ever left out.
+ * For each part of the hashes three passes over all segments.  Blocks at
+ * multiples of `step` go into the filter `once`.  Blocks anywhere that are in
+ * it go into `again`, and their places are spooled, one bit each.  Of these
+ * the places with a block of `again` are hits.  A filter may take another
+ * block for one that it holds: an extra hit costs time, and none is lost.
  */
-#include "spans/spans_disk.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "spans/spans_priv.h"
 
 #define M UINT64_C(0x9e3779b97f4a7c15)
 
 enum {
-	AHEAD = 32,		/* places whose bits are asked for at once */
+	AHEAD = 64,		/* places whose bits are prefetched */
 	PARTS = 8
 };
 
@@ -38,8 +36,8 @@ block_start(const struct search *s, const char *p)
 static inline uint64_t
 block_roll(const struct search *s, uint64_t h, const char *p)
 {
-	return h * M + (unsigned char)p[s->block] + 1 -
-		s->out * ((unsigned char)p[0] + UINT64_C(1));
+	return h * M + ((unsigned char)p[s->block] + 1 -
+		s->out * ((unsigned char)p[0] + UINT64_C(1)));
 }
 
 static inline uint64_t
@@ -95,7 +93,7 @@ next_hashes(const struct search *s, const _Atomic uint64_t *filter,
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		h[i] = mix(*now);
+		h[i] = spans_mix(*now);
 		__builtin_prefetch((const void *)&filter[word_of(s, h[i])]);
 		if (i + 1 < left)
 			*now = block_roll(s, *now, p + i);
@@ -117,7 +115,7 @@ index_blocks(struct thread *t, uint64_t segment)
 	     to < n && to + s->block <= all; to += s->step) {
 		for (; i < to; i++)
 			now = block_roll(s, now, t->text + i);
-		x = mix(now);
+		x = spans_mix(now);
 		if (!is_mine(s, x))
 			continue;
 		__builtin_prefetch((const void *)&s->once[word_of(s, x)], 1);
@@ -131,128 +129,186 @@ index_blocks(struct thread *t, uint64_t segment)
 	return 0;
 }
 
-/* Those that stand at another place as well. */
-static int
-seek_blocks(struct thread *t, uint64_t segment)
-{
-	struct search *s = t->s;
-	size_t n, all, i, k, some, places;
-	uint64_t at = spans_load(t, segment, &n, &all), h[AHEAD], now;
+/* --- bits of segments --- */
 
-	if (all < s->block)
-		return 0;
-	places = all - s->block + 1 < n ? all - s->block + 1 : n;
-	now = block_start(s, t->text);
-	for (i = 0; i < places; i += some) {
-		some = places - i < AHEAD ? places - i : AHEAD;
-		next_hashes(s, s->once, t->text + i, some, places - i, &now,
-			    h);
-		for (k = 0; k < some; k++)
-			if (is_in(&s->once[word_of(s, h[k])], bits_of(h[k])) &&
-			    is_mine(s, h[k]) && (at + i + k) % s->step)
-				put(&s->again[word_of(s, h[k])],
-				    bits_of(h[k]));
-	}
-	return 0;
-}
-
-/* The hits of a segment and what is over, into t->hit. */
-static void
-find_hits(struct thread *t, size_t all)
-{
-	struct search *s = t->s;
-	size_t i, k, some, places;
-	uint64_t h[AHEAD], now;
-
-	memset(t->hit, 0, (all / 64 + 1) * sizeof(*t->hit));
-	if (all < s->block)
-		return;
-	places = all - s->block + 1;
-	now = block_start(s, t->text);
-	for (i = 0; i < places; i += some) {
-		some = places - i < AHEAD ? places - i : AHEAD;
-		next_hashes(s, s->again, t->text + i, some, places - i, &now,
-			    h);
-		for (k = 0; k < some; k++)
-			if (is_in(&s->again[word_of(s, h[k])],
-				  bits_of(h[k])) && is_mine(s, h[k]))
-				t->hit[(i + k) / 64] |= UINT64_C(1) <<
-					(i + k) % 64;
-	}
-}
-
-/* The bits of a segment, of all parts so far. */
 static size_t
-hit_bytes(const struct search *s)
+bit_bytes(const struct search *s)
 {
 	return ((s->segment + s->over) / 64 + 2) * sizeof(uint64_t);
 }
 
 static int
-add_hits(struct thread *t, uint64_t segment)
+bits_put(struct thread *t, struct bits *b, uint64_t segment,
+	 const uint64_t *bit)
 {
 	struct search *s = t->s;
-	size_t bytes = hit_bytes(s), i;
 	int r;
 
-	if (!s->part)
-		return 0;
 	pthread_mutex_lock(&s->s->lock);
-	r = spool_read(s->hits, s->hits_at[segment], t->old, bytes, &t->e);
+	b->at[segment] = spool_size(b->spool);
+	r = spool_append(b->spool, bit, bit_bytes(s), &t->e);
 	pthread_mutex_unlock(&s->s->lock);
-	for (i = 0; i < bytes / sizeof(*t->old); i++)
-		t->hit[i] |= t->old[i];
 	return r;
+}
+
+static int
+bits_get(struct thread *t, const struct bits *b, uint64_t segment,
+	 uint64_t *bit)
+{
+	struct search *s = t->s;
+	int r;
+
+	pthread_mutex_lock(&s->s->lock);
+	r = spool_read(b->spool, b->at[segment], bit, bit_bytes(s), &t->e);
+	pthread_mutex_unlock(&s->s->lock);
+	return r;
+}
+
+static void
+bits_open(struct bits *b, uint64_t segments, size_t mem)
+{
+	b->spool = spool_new(mem);
+	b->at = xcalloc(segments, sizeof(*b->at));
+}
+
+static void
+bits_close(struct bits *b)
+{
+	spool_free(b->spool);
+	free(b->at);
+	*b = (struct bits){0};
+}
+
+/* --- the passes --- */
+
+/* Those that occur at another place as well, and places of `once`. */
+static int
+seek_blocks(struct thread *t, uint64_t segment)
+{
+	struct search *s = t->s;
+	size_t n, all, i, j, k, some, few, places;
+	uint64_t at = spans_load(t, segment, &n, &all), h[AHEAD], now;
+	uint8_t few_at[AHEAD];
+
+	memset(t->hit, 0, bit_bytes(s));
+	places = all < s->block ? 0 : all - s->block + 1;
+	now = places ? block_start(s, t->text) : 0;
+	for (i = 0; i < places; i += some) {
+		some = places - i < AHEAD ? places - i : AHEAD;
+		next_hashes(s, s->once, t->text + i, some, places - i, &now,
+			    h);
+		for (k = few = 0; k < some; k++) {
+			few_at[few] = (uint8_t)k;
+			few += atomic_load_explicit(&s->once[word_of(s, h[k])],
+				memory_order_relaxed) >> (h[k] & 63) & 1;
+		}
+		for (j = 0; j < few; j++) {
+			k = few_at[j];
+			if (!is_in(&s->once[word_of(s, h[k])],
+				   bits_of(h[k])) || !is_mine(s, h[k]))
+				continue;
+			t->hit[(i + k) / 64] |= UINT64_C(1) << (i + k) % 64;
+			if ((at + i + k) % s->step)
+				put(&s->again[word_of(s, h[k])],
+				    bits_of(h[k]));
+		}
+	}
+	return bits_put(t, &s->known, segment, t->hit);
+}
+
+static void
+clear_misses(const struct search *s, uint64_t *hit, const uint64_t *h,
+	     const size_t *at, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!is_in(&s->again[word_of(s, h[i])], bits_of(h[i])))
+			hit[at[i] / 64] &= ~(UINT64_C(1) << at[i] % 64);
+}
+
+/* The hits of a segment and what is over, of this part, into t->hit. */
+static int
+find_hits(struct thread *t, uint64_t segment, size_t all)
+{
+	struct search *s = t->s;
+	size_t at[AHEAD], i = 0, x, k = 0, w;
+	uint64_t h[AHEAD], now, left;
+
+	if (bits_get(t, &s->known, segment, t->hit))
+		return -1;
+	if (all < s->block)
+		return 0;
+	now = block_start(s, t->text);
+	for (w = 0; w <= all / 64; w++) {
+		for (left = t->hit[w]; left; left &= left - 1) {
+			x = 64 * w + (size_t)__builtin_ctzll(left);
+			for (; i < x; i++)
+				now = block_roll(s, now, t->text + i);
+			h[k] = spans_mix(now);
+			__builtin_prefetch((const void *)
+					   &s->again[word_of(s, h[k])]);
+			at[k++] = x;
+			if (k == AHEAD) {
+				clear_misses(s, t->hit, h, at, k);
+				k = 0;
+			}
+		}
+	}
+	clear_misses(s, t->hit, h, at, k);
+	return 0;
 }
 
 int
 spans_hits(struct thread *t, uint64_t segment, uint64_t *at, size_t *n,
 	   size_t *all)
 {
+	struct search *s = t->s;
+	size_t i;
+
 	*at = spans_load(t, segment, n, all);
-	find_hits(t, *all);
-	return add_hits(t, segment);
+	if (find_hits(t, segment, *all))
+		return -1;
+	if (!s->part)
+		return 0;
+	if (bits_get(t, &s->hits, segment, t->old))
+		return -1;
+	for (i = 0; i < bit_bytes(s) / sizeof(*t->old); i++)
+		t->hit[i] |= t->old[i];
+	return 0;
 }
 
-/* For the parts behind this one. */
+/* For the parts after this one. */
 static int
 keep_hits(struct thread *t, uint64_t segment)
 {
-	struct search *s = t->s;
 	uint64_t at;
 	size_t n, all;
-	int r;
 
 	if (spans_hits(t, segment, &at, &n, &all))
 		return -1;
-	pthread_mutex_lock(&s->s->lock);
-	s->new_at[segment] = spool_size(s->new_hits);
-	r = spool_append(s->new_hits, t->hit, hit_bytes(s), &t->e);
-	pthread_mutex_unlock(&s->s->lock);
-	return r;
+	return bits_put(t, &t->s->new_hits, segment, t->hit);
 }
 
 static int
-filter_part(struct search *s, uint64_t segments,
+filter_part(struct search *s, uint64_t segments, size_t mem,
 	    int (*last)(struct thread *t, uint64_t segment))
 {
 	memset((void *)s->once, 0, s->words * sizeof(*s->once));
 	memset((void *)s->again, 0, s->words * sizeof(*s->again));
+	bits_close(&s->known);
+	bits_open(&s->known, segments, mem / 8);
 	if (spans_run(s, segments, 1, index_blocks) ||
 	    spans_run(s, segments, 1, seek_blocks))
 		return -1;
 	if (s->part + 1 == s->parts)
 		return spans_run(s, segments, 1, last);
-	s->new_hits = spool_new(0);
-	s->new_at = xcalloc(segments, sizeof(*s->new_at));
+	bits_open(&s->new_hits, segments, 0);
 	if (spans_run(s, segments, 1, keep_hits))
 		return -1;
-	spool_free(s->hits);
-	free(s->hits_at);
+	bits_close(&s->hits);
 	s->hits = s->new_hits;
-	s->hits_at = s->new_at;
-	s->new_hits = NULL;
-	s->new_at = NULL;
+	s->new_hits = (struct bits){0};
 	return 0;
 }
 
@@ -276,14 +332,11 @@ spans_filter(struct search *s, size_t mem,
 	s->once = mem_pages(s->words * sizeof(*s->once));
 	s->again = mem_pages(s->words * sizeof(*s->again));
 	for (s->part = 0; s->part < s->parts && !r; s->part++)
-		r = filter_part(s, segments, last);
+		r = filter_part(s, segments, mem, last);
 	mem_pages_free((void *)s->once, s->words * sizeof(*s->once));
 	mem_pages_free((void *)s->again, s->words * sizeof(*s->again));
-	spool_free(s->hits);
-	spool_free(s->new_hits);
-	free(s->hits_at);
-	free(s->new_at);
-	s->hits = s->new_hits = NULL;
-	s->hits_at = s->new_at = NULL;
+	bits_close(&s->known);
+	bits_close(&s->hits);
+	bits_close(&s->new_hits);
 	return r;
 }

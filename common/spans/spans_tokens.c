@@ -22,7 +22,13 @@
 #include "base/mem.h"
 #include "base/spool.h"
 
-enum { CODE = 4 };
+#define MIX UINT64_C(0x9e3779b97f4a7c15)
+
+enum {
+	CODE = 4,
+	SHORT = sizeof(uint64_t),	/* bytes of a piece that are its key */
+	AHEAD = 16
+};
 
 #define MAX_TOKENS (((size_t)1 << 30) - 1024)	/* of a document */
 #define MAX_ID (UINT32_C(192) << 18)	/* of tokens at bounds */
@@ -30,11 +36,11 @@ enum { CODE = 4 };
 #define FIRST_NUMBER (UINT32_C(1) << 22)	/* after a model's ids */
 
 struct piece {
-	uint64_t at;		/* of bytes */
+	uint64_t at;		/* of bytes, or these */
 	uint32_t n, hash;
 };
 
-struct spantok {
+struct spans_tokens {
 	struct spans *spans;
 	struct spool *end;	/* of each token, in its text */
 	uint64_t n;
@@ -50,10 +56,10 @@ struct spantok {
 	struct text_span *v;
 };
 
-struct spantok *
-spantok_new(size_t least, size_t mem, int threads)
+struct spans_tokens *
+spans_tokens_new(size_t least, size_t mem, int threads)
 {
-	struct spantok *t = xcalloc(1, sizeof(*t));
+	struct spans_tokens *t = xcalloc(1, sizeof(*t));
 
 	t->end = spool_new(mem / 16);
 	t->spans = spans_new(CODE * least, mem - mem / 16, threads);
@@ -63,7 +69,7 @@ spantok_new(size_t least, size_t mem, int threads)
 }
 
 static void
-free_pieces(struct spantok *t)
+free_pieces(struct spans_tokens *t)
 {
 	buf_clear(&t->code);
 	buf_clear(&t->bytes);
@@ -74,7 +80,7 @@ free_pieces(struct spantok *t)
 }
 
 void
-spantok_free(struct spantok *t)
+spans_tokens_free(struct spans_tokens *t)
 {
 	if (!t)
 		return;
@@ -89,7 +95,7 @@ spantok_free(struct spantok *t)
 /* --- pieces to numbers --- */
 
 static void
-slots_grow(struct spantok *t)
+slots_grow(struct spans_tokens *t)
 {
 	size_t i, k;
 
@@ -105,26 +111,52 @@ slots_grow(struct spantok *t)
 	}
 }
 
-static uint32_t
-number_of(struct spantok *t, const char *p, uint32_t n)
+/* A token of the text at hand. */
+struct token {
+	const char *p;
+	uint32_t n, hash;
+	uint64_t word;		/* its bytes, where they are SHORT or fewer */
+};
+
+static struct token
+token_at(const struct spans_tokens *t, struct span text, uint32_t at,
+	 uint32_t end)
 {
-	uint32_t hash = (uint32_t)XXH3_64bits(p, n);
-	struct piece *x;
+	struct token x = {text.p + at, end - at, 0, 0};
+
+	if (x.n > SHORT) {
+		x.hash = (uint32_t)XXH3_64bits(x.p, x.n);
+	} else {
+		if (text.n - at < SHORT)
+			memcpy(&x.word, x.p, x.n);
+		else	/* of a constant size: inline */
+			memcpy(&x.word, x.p, SHORT);
+		x.word = x.n ? x.word << (64 - 8 * x.n) : 0;
+		x.hash = (uint32_t)((x.word ^ x.n) * MIX >> 32);
+		x.hash ^= x.hash >> 15;
+	}
+	__builtin_prefetch(&t->slot[x.hash & t->mask]);
+	return x;
+}
+
+static uint32_t
+number_of(struct spans_tokens *t, const struct token *x)
+{
+	uint64_t at = x->n > SHORT ? t->bytes.n : x->word;
+	const struct piece *y;
 	size_t k;
 
-	for (k = hash & t->mask; t->slot[k]; k = (k + 1) & t->mask) {
-		x = &t->piece[t->slot[k] - 1];
-		if (x->hash == hash && x->n == n &&
-		    !memcmp(t->bytes.p + x->at, p, n))
+	for (k = x->hash & t->mask; t->slot[k]; k = (k + 1) & t->mask) {
+		y = &t->piece[t->slot[k] - 1];
+		if (y->hash == x->hash && y->n == x->n &&
+		    (x->n > SHORT ? !memcmp(t->bytes.p + y->at, x->p, x->n) :
+		     y->at == x->word))
 			return t->slot[k] - 1;
 	}
-	if (t->npieces == t->pieces_cap) {
-		t->pieces_cap = t->pieces_cap ? 2 * t->pieces_cap : 1024;
-		t->piece = xreallocarray(t->piece, t->pieces_cap,
-					 sizeof(*t->piece));
-	}
-	t->piece[t->npieces] = (struct piece){t->bytes.n, n, hash};
-	buf_put(&t->bytes, p, n);
+	GROW(t->piece, t->pieces_cap, t->npieces + 1);
+	t->piece[t->npieces] = (struct piece){at, x->n, x->hash};
+	if (x->n > SHORT)
+		buf_put(&t->bytes, x->p, x->n);
 	t->slot[k] = (uint32_t)++t->npieces;
 	slots_grow(t);
 	return (uint32_t)t->npieces - 1;
@@ -148,28 +180,30 @@ put_code(char *p, uint32_t id, int mid)
 }
 
 int
-spantok_add(struct spantok *t, struct span text, const uint32_t *end,
-	    const uint32_t *id, size_t n, struct err *e)
+spans_tokens_add(struct spans_tokens *t, struct span text,
+		 const uint32_t *end, const uint32_t *id, size_t n,
+		 struct err *e)
 {
-	uint32_t at = 0, x;
-	size_t i, run = 0;
+	struct token ahead[AHEAD];
+	uint32_t at = 0, x, from = 0;
+	size_t i, k, run = 0;
 	int mid;
 
 	if (n > MAX_TOKENS)
 		return err_set(e, "--spans: a document of more than %zu "
 			       "tokens: use --span-bytes", MAX_TOKENS);
-	if (t->ndocs == t->docs_cap) {
-		t->docs_cap = t->docs_cap ? t->docs_cap + t->docs_cap / 2 :
-			1024;
-		t->first = xreallocarray(t->first, t->docs_cap,
-					 sizeof(*t->first));
-	}
+	GROW(t->first, t->docs_cap, t->ndocs + 1);
 	buf_reset(&t->code);
 	buf_reserve(&t->code, CODE * n + 1);
 	for (i = 0; i < n; i++) {
-		x = !id ? number_of(t, text.p + at, end[i] - at) :
-			id[i] != SPANTOK_BYTES ? id[i] :
-			FIRST_NUMBER + number_of(t, text.p + at, end[i] - at);
+		for (k = i; !id && i % AHEAD == 0 && k < n && k < i + AHEAD;
+		     from = end[k++])
+			ahead[k % AHEAD] = token_at(t, text, from, end[k]);
+		if (id && id[i] == SPANS_TOKENS_BYTES)
+			ahead[i % AHEAD] = token_at(t, text, at, end[i]);
+		x = !id ? number_of(t, &ahead[i % AHEAD]) :
+			id[i] != SPANS_TOKENS_BYTES ? id[i] :
+			FIRST_NUMBER + number_of(t, &ahead[i % AHEAD]);
 		mid = (text.p[at] & 0xc0) == 0x80;
 		if (x >= (mid ? MAX_MID : MAX_ID))
 			return err_set(e, "--spans: more than %u different "
@@ -190,7 +224,7 @@ spantok_add(struct spantok *t, struct span text, const uint32_t *end,
 
 /* From codes to the byte where a token of a document begins. */
 static int
-to_byte(struct spantok *t, uint32_t doc, uint32_t *at, struct err *e)
+to_byte(struct spans_tokens *t, uint32_t doc, uint32_t *at, struct err *e)
 {
 	uint64_t i = *at / CODE;
 
@@ -201,7 +235,8 @@ to_byte(struct spantok *t, uint32_t doc, uint32_t *at, struct err *e)
 }
 
 static const struct text_span *
-to_bytes(struct spantok *t, const struct text_span *v, size_t n, struct err *e)
+to_bytes(struct spans_tokens *t, const struct text_span *v, size_t n,
+	 struct err *e)
 {
 	size_t i;
 
@@ -221,7 +256,7 @@ to_bytes(struct spantok *t, const struct text_span *v, size_t n, struct err *e)
 }
 
 const struct text_span *
-spantok_find(struct spantok *t, size_t *n, struct err *e)
+spans_tokens_find(struct spans_tokens *t, size_t *n, struct err *e)
 {
 	const struct text_span *v;
 
@@ -232,7 +267,7 @@ spantok_find(struct spantok *t, size_t *n, struct err *e)
 }
 
 const struct text_span *
-spantok_find_later(struct spantok *t, size_t *n, struct err *e)
+spans_tokens_find_later(struct spans_tokens *t, size_t *n, struct err *e)
 {
 	const struct text_span *v = spans_find_later(t->spans, n, e);
 
@@ -240,7 +275,7 @@ spantok_find_later(struct spantok *t, size_t *n, struct err *e)
 }
 
 int
-spantok_spilled(const struct spantok *t)
+spans_tokens_spilled(const struct spans_tokens *t)
 {
 	return spans_spilled(t->spans) || spool_on_disk(t->end);
 }

@@ -16,30 +16,31 @@
 
 #include "spans/spans.h"
 
-struct spantok;
+struct spans_tokens;
 
 /* least: tokens of the shortest window, 1 to 2^28. */
-struct spantok *spantok_new(size_t least, size_t mem, int threads);
-void spantok_free(struct spantok *t);	/* NULL is fine */
+struct spans_tokens *spans_tokens_new(size_t least, size_t mem, int threads);
+void spans_tokens_free(struct spans_tokens *t);	/* NULL is fine */
 
 /*
  * The next document: end[0..n) are the ends of its tokens in the text (valid
  * UTF-8), of which the last is text.n.  id[0..n) are their ids, below 2^22;
- * equal ids have equal bytes.  SPANTOK_BYTES for an id, or id NULL: the token
+ * equal ids have equal bytes.  SPANS_TOKENS_BYTES for an id, or id NULL: the token
  * is equal to those that have its bytes.
  */
-#define SPANTOK_BYTES UINT32_MAX
-int spantok_add(struct spantok *t, struct span text, const uint32_t *end,
-		const uint32_t *id, size_t n, struct err *e);
+#define SPANS_TOKENS_BYTES UINT32_MAX
+int spans_tokens_add(struct spans_tokens *t, struct span text,
+		     const uint32_t *end, const uint32_t *id, size_t n,
+		     struct err *e);
 
 /* As spans_find(); starts and ends are bytes of the texts. */
-const struct text_span *spantok_find(struct spantok *t, size_t *n,
+const struct text_span *spans_tokens_find(struct spans_tokens *t, size_t *n,
 				     struct err *e);
 
 /* As spans_find_later(). */
-const struct text_span *spantok_find_later(struct spantok *t, size_t *n,
+const struct text_span *spans_tokens_find_later(struct spans_tokens *t, size_t *n,
 					   struct err *e);
 
-int spantok_spilled(const struct spantok *t);	/* as spans_spilled() */
+int spans_tokens_spilled(const struct spans_tokens *t);	/* as spans_spilled() */
 
 #endif

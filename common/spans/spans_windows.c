@@ -1,15 +1,13 @@
 /*
- * spans_windows.c - step 2 of the search on disk: windows, and where each
- * stands first
+ * spans_windows.c - step 2 of the search: windows, and the first place of each
  *
  * The hash of a window is the value at a random base of the polynomial over
  * its bytes + 1, mod 2^61 - 1, mixed with its length.
  */
-#include "spans/spans_disk.h"
-
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "spans/spans_priv.h"
 
 #define P ((UINT64_C(1) << 61) - 1)
 
@@ -101,7 +99,7 @@ put_window(struct thread *t, uint64_t x, size_t more, uint64_t h)
 {
 	struct search *s = t->s;
 
-	h = mix(residue(h) ^ more * MIX);
+	h = spans_mix(residue(h) ^ more * SPANS_MIX);
 	if (s->weak)
 		h &= UINT64_C(0xf) << 60 | 0xf;
 	return partition_put(s->windows, t->k,
@@ -140,7 +138,7 @@ windows_at(struct thread *t, uint64_t at, size_t x, size_t end, uint64_t h)
 	return 0;
 }
 
-/* All window starts in [from, to] of the segment. */
+/* Windows that start in [from, to] of the segment. */
 static int
 run_windows(struct thread *t, uint64_t at, size_t from, size_t to, size_t end)
 {
@@ -301,8 +299,8 @@ read_bucket(struct thread *t, uint64_t bucket, struct firsts *f,
 }
 
 /*
- * Of a window that stands all over the texts a bucket may have any number, but
- * not of different ones: it is read twice, and never as a whole.
+ * A bucket may have any number of copies of a window, but not of different
+ * ones: it is read twice, and never as a whole.
  */
 int
 spans_firsts(struct thread *t, uint64_t bucket)

@@ -115,16 +115,16 @@ check_docs(const struct tokens *d, size_t n, size_t least, int ids)
 	char want[LONGEST * 8], got[LONGEST * 8];
 	static unsigned turn;	/* in memory, sorted, all on disk */
 	static const size_t mem[] = {(size_t)1 << 30, 8192, 256};
-	struct spantok *t = spantok_new(least, mem[turn++ % 3], 2);
+	struct spans_tokens *t = spans_tokens_new(least, mem[turn++ % 3], 2);
 	const struct text_span *v;
 	struct err e = {0};
 	size_t i, nv, k = 0, sum = 0;
 
 	for (i = 0; i < n; i++)
-		assert_int_equal(spantok_add(t, buf_span(&d[i].text), d[i].end,
+		assert_int_equal(spans_tokens_add(t, buf_span(&d[i].text), d[i].end,
 					     ids ? d[i].id : NULL, d[i].n, &e),
 				 0);
-	v = spantok_find(t, &nv, &e);
+	v = spans_tokens_find(t, &nv, &e);
 	for (i = 0; i < n; i++) {
 		memset(got, 0, d[i].text.n + 1);
 		for (; k < nv && v[k].doc == i; k++) {
@@ -140,7 +140,7 @@ check_docs(const struct tokens *d, size_t n, size_t least, int ids)
 	assert_int_equal(k, nv);
 	for (i = 0; i < nv; i++)
 		sum += v[i].end - v[i].start;
-	spantok_free(t);
+	spans_tokens_free(t);
 	return sum;
 }
 
@@ -213,7 +213,7 @@ test_many(void **state)
 {
 	enum { PIECES = 50000 };
 	uint32_t *end = malloc(PIECES * sizeof(*end));
-	struct spantok *t = spantok_new(50, (size_t)1 << 30, 1);
+	struct spans_tokens *t = spans_tokens_new(50, (size_t)1 << 30, 1);
 	const struct text_span *v;
 	struct buf b = {0};
 	struct err e = {0};
@@ -224,18 +224,20 @@ test_many(void **state)
 		buf_printf(&b, " %zu", i);
 		end[i] = (uint32_t)b.n;
 	}
-	assert_int_equal(spantok_add(t, buf_span(&b), end, NULL, PIECES, &e),
+	assert_int_equal(spans_tokens_add(t, buf_span(&b), end, NULL, PIECES,
+					  &e),
 			 0);
-	assert_int_equal(spantok_add(t, span_str(""), end, NULL, 0, &e), 0);
-	assert_int_equal(spantok_add(t, buf_span(&b), end, NULL, PIECES, &e),
+	assert_int_equal(spans_tokens_add(t, span_str(""), end, NULL, 0, &e), 0);
+	assert_int_equal(spans_tokens_add(t, buf_span(&b), end, NULL, PIECES,
+					  &e),
 			 0);
-	v = spantok_find(t, &n, &e);
+	v = spans_tokens_find(t, &n, &e);
 	assert_int_equal(n, 1);
 	assert_int_equal(v->doc, 2);
 	assert_int_equal(v->first, 0);
 	assert_int_equal(v->start, 0);
 	assert_int_equal(v->end, b.n);
-	spantok_free(t);
+	spans_tokens_free(t);
 	buf_clear(&b);
 	free(end);
 }

@@ -1,99 +1,34 @@
 /*
- * spans_disk.c - spans of texts of any size, in bounded memory
+ * spans_search.c - the search for spans, in bounded memory
  *
- * 1. Blocks of N - N / 4 bytes (and up to one more) that begin at multiples of
- *    N / 4 go into a filter of bits by their hash: each window of N bytes
- *    holds one.  A second filter has those that come again, at such a place or
- *    any other.  All places with a block of the second filter are hits; two
+ * 1. Blocks of N - N / 2 bytes (and up to one more) that begin at multiples of
+ *    N / 2 go into a filter of bits by their hash: each window of N bytes
+ *    holds one.  A second filter has those that occur again, at such a place
+ *    or any other.  All places with a block of the second filter are hits; two
  *    equal windows hold a hit each.  Where the filters are too large for
- *    memory, hashes are dealt with in parts, and the hits of the parts before
- *    are kept on disk, a bit a byte (spans_filter.c).
- * 2. Windows around hits are put aside by hash.  One bucket after the other
+ *    memory, hashes are processed in parts, and the hits of the parts before
+ *    are spooled, one bit per byte (spans_filter.c).
+ * 2. Windows around hits are partitioned by hash.  One bucket after the other
  *    goes into a table that gives the first place of each hash; windows that
- *    stand before are put aside again, by place, with it (spans_windows.c).
- * 3. These come back in order of their places; all texts are compared and
- *    followed there.
+ *    occur earlier are partitioned again, by place, with it (spans_windows.c).
+ * 3. These come back in order of their places; texts are compared and followed
+ *    there.
  *
- * Steps 1 and 2 work on segments of the texts and on buckets, on all threads;
- * step 3 is one thread's, since each span depends on the one before.
+ * Steps 1 and 2 run on segments of the texts and on buckets, on all threads;
+ * step 3 is sequential, since each span depends on the one before.
  *
- * Hashes of windows are polynomials mod 2^61 - 1.  Where a window turns out
- * not to stand at its first place, a hash lied, and all of it is done again
- * with another base: what is found is exact, and costs a second search once in
- * many.
+ * Hashes of windows are polynomials mod 2^61 - 1.  On a hash collision, where
+ * a window does not occur at its first place, the search is repeated with
+ * another base: what is found is exact.
  */
-#include "spans/spans_disk.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "spans/spans_priv.h"
 
 enum { SEGMENT = 1 << 20, SMALL_SEGMENT = 1 << 14, TRIES = 20 };
-
-/* --- threads --- */
-
-static void *
-run_thread(void *arg)
-{
-	struct thread *t = arg;
-	struct search *s = t->s;
-	uint64_t i;
-
-	while (!t->e.set && (i = s->next++) < t->n)
-		if (t->work(t, i))
-			break;
-	return NULL;
-}
-
-int
-spans_run(struct search *s, uint64_t n, int segments,
-	  int (*work)(struct thread *t, uint64_t i))
-{
-	size_t words = (s->segment + s->over) / 64 + 2, k;
-	size_t threads = (size_t)s->threads;
-	struct thread *t = xcalloc(threads, sizeof(*t));
-
-	s->next = 0;
-	for (k = 0; k < threads; k++) {
-		t[k] = (struct thread){.s = s, .work = work, .n = n, .k = k};
-		if (segments) {
-			t[k].text = xmalloc(s->segment + s->over);
-			t[k].hit = xcalloc(words, sizeof(*t->hit));
-			t[k].old = xcalloc(words, sizeof(*t->old));
-		}
-		if (k && pthread_create(&t[k].id, NULL, run_thread, &t[k]))
-			t[k].n = 0;
-	}
-	run_thread(&t[0]);
-	for (k = 0; k < threads; k++) {
-		if (k && t[k].n)
-			pthread_join(t[k].id, NULL);
-		if (t[k].e.set && !s->e->set)
-			*s->e = t[k].e;
-		free(t[k].text);
-		free(t[k].hit);
-		free(t[k].old);
-	}
-	free(t);
-	if (s->s->err.set && !s->e->set)
-		*s->e = s->s->err;
-	return s->e->set ? -1 : 0;
-}
-
-uint64_t
-spans_load(struct thread *t, uint64_t i, size_t *n, size_t *all)
-{
-	struct search *s = t->s;
-	uint64_t at = i * s->segment, left = s->s->n - at;
-
-	*n = left < s->segment ? (size_t)left : s->segment;
-	*all = left < s->segment + s->over ? (size_t)left :
-		s->segment + s->over;
-	spans_read(s->s, at, t->text, *all);
-	return at;
-}
 
 /* --- step 3: spans --- */
 
@@ -127,18 +62,21 @@ follow_copies(struct search *s, const struct record *v, size_t n,
 {
 	size_t i;
 
-	for (i = 0; i < n && !s->lied; i++) {
+	for (i = 0; i < n && !s->collided; i++) {
 		uint64_t x = v[i].key / s->s->char_max;
 		size_t len = s->s->least + v[i].key % s->s->char_max;
 
 		if (x >= d->end) {
 			while (x >= s->s->start[*k + 1])
 				++*k;
-			*d = spans_doc(s->s, *k);
+			*d = (struct doc_at){
+				.doc = (uint32_t)*k, .begin = s->s->start[*k],
+				.end = s->s->start[*k + 1]
+			};
 		}
-		if (!spans_inside(d, x, len) &&
+		if ((x < d->from || x + len > d->covered) &&
 		    !spans_follow(s->s, d, x, v[i].value, len))
-			s->lied = 1;
+			s->collided = 1;
 	}
 }
 
@@ -147,20 +85,17 @@ follow_all(struct search *s, size_t buckets)
 {
 	struct doc_at d = {0, 0, 0, 0, 0};
 	struct record *v = NULL, *tmp = NULL;
-	size_t i, k = 0, n, cap = 0;
+	size_t i, k = 0, n, cap = 0, tmp_cap = 0;
 	struct partition_at at;
 	unsigned bits = 1;
 	int r = 0;
 
 	while (s->s->n * s->s->char_max >> bits)
 		bits++;
-	for (i = 0; i < buckets && !r && !s->lied; i++) {
+	for (i = 0; i < buckets && !r && !s->collided; i++) {
 		n = partition_count(s->copies, i);
-		if (n > cap) {
-			cap = n;
-			v = xreallocarray(v, cap, sizeof(*v));
-			tmp = xreallocarray(tmp, cap, sizeof(*tmp));
-		}
+		GROW(v, cap, n);
+		GROW(tmp, tmp_cap, n);
 		at = (struct partition_at){0};
 		r = partition_read(s->copies, i, &at, v, cap, &n, s->e);
 		if (!r) {
@@ -180,7 +115,7 @@ sizes(struct search *s, size_t mem)
 {
 	uint64_t n = s->s->n;
 
-	s->step = s->s->least / 4 ? s->s->least / 4 : 1;
+	s->step = s->s->least / 2 ? s->s->least / 2 : 1;
 	s->block = s->s->least - s->step + 1;
 	s->over = s->s->least + 2 * s->s->char_max;
 	s->threads = s->s->threads;
@@ -232,7 +167,7 @@ search(struct search *s, size_t mem)
 }
 
 int
-spans_on_disk(struct spans *s, struct err *e)
+spans_search(struct spans *s, struct err *e)
 {
 	struct search d = {.s = s, .e = e};
 	size_t mem = s->mem - (s->p ? (size_t)s->n : s->mem / 16);
@@ -240,13 +175,13 @@ spans_on_disk(struct spans *s, struct err *e)
 
 	sizes(&d, mem);
 	for (try = 0; try < TRIES; try++) {
-		d.lied = 0;
+		d.collided = 0;
 		d.weak = s->weak && try < 2;
 		spans_roll(&d, rng_u64((uint64_t)try, RNG_PICK, 1) | 1 << 20);
 		s->nv = 0;
 		r = search(&d, mem);
-		if (r || !d.lied)
+		if (r || !d.collided)
 			return r;
 	}
-	return err_set(e, "--spans: hashes of windows are equal over and over");
+	return err_set(e, "hashes of windows collide over and over");
 }

@@ -1,0 +1,155 @@
+/*
+ * spans_texts.c - the texts of a search, and following equal text
+ *
+ * All texts are one after the other in a spool, in memory or on disk.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/search.h"
+#include "spans/spans_priv.h"
+
+enum { CHUNK = 1024 };		/* compared at a time, on disk */
+
+/* --- texts --- */
+
+/* Empty documents begin where the next one does. */
+size_t
+spans_doc_of(const struct spans *s, uint64_t at)
+{
+	size_t i;
+
+	FIND_FIRST(i, 1, s->ndocs, s->start[i] > at);
+	return i - 1;
+}
+
+void
+spans_read(struct spans *s, uint64_t at, char *p, size_t n)
+{
+	if (s->p) {
+		memcpy(p, s->p + at, n);
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	if (s->err.set || spool_read(s->text, at, p, n, &s->err))
+		memset(p, 0, n);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static int
+is_bound(struct spans *s, uint64_t at, uint64_t end)
+{
+	char c;
+
+	if (at >= end)
+		return 1;
+	spans_read(s, at, &c, 1);
+	return (c & 0xc0) != 0x80;
+}
+
+/* How many bytes from a and b on are equal, up to max. */
+static uint64_t
+agree(struct spans *s, uint64_t a, uint64_t b, uint64_t max)
+{
+	char x[CHUNK], y[CHUNK];
+	const char *p = x, *q = y;
+	uint64_t k, i = 0, n;
+
+	for (k = 0; k < max; k += n) {
+		n = max - k < CHUNK ? max - k : CHUNK;
+		if (s->p) {
+			p = s->p + a + k;
+			q = s->p + b + k;
+		} else {
+			spans_read(s, a + k, x, n);
+			spans_read(s, b + k, y, n);
+		}
+		for (i = 0; i + 8 <= n && !memcmp(p + i, q + i, 8); i += 8)
+			;
+		while (i < n && p[i] == q[i])
+			i++;
+		if (i < n)
+			return k + i;
+	}
+	return max;
+}
+
+/* The same for the bytes before a and b. */
+static uint64_t
+agree_before(struct spans *s, uint64_t a, uint64_t b, uint64_t max)
+{
+	char x[CHUNK], y[CHUNK];
+	const char *p = x, *q = y;
+	uint64_t k, i, n;
+
+	for (k = 0; k < max; k += n) {
+		n = max - k < CHUNK ? max - k : CHUNK;
+		if (s->p) {
+			p = s->p + a - k - n;
+			q = s->p + b - k - n;
+		} else {
+			spans_read(s, a - k - n, x, n);
+			spans_read(s, b - k - n, y, n);
+		}
+		for (i = n; i >= 8 && !memcmp(p + i - 8, q + i - 8, 8); i -= 8)
+			;
+		while (i && p[i - 1] == q[i - 1])
+			i--;
+		if (i)
+			return k + n - i;
+	}
+	return max;
+}
+
+/* --- spans --- */
+
+static uint64_t
+least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void
+put_span(struct spans *s, struct text_span v)
+{
+	/* ends ascend, so a span that begins there or later is inside v */
+	while (s->nv && s->v[s->nv - 1].doc == v.doc &&
+	       s->v[s->nv - 1].start >= v.start)
+		s->nv--;
+	GROW(s->v, s->vcap, s->nv + 1);
+	s->v[s->nv++] = v;
+}
+
+int
+spans_follow(struct spans *s, struct doc_at *d, uint64_t x, uint64_t q,
+	     size_t n)
+{
+	size_t first = spans_doc_of(s, q);
+	uint64_t first_begin = s->start[first], first_end = s->start[first + 1];
+	uint64_t start, end, max = least_of(first_end - q, d->end - x);
+	int same = first == d->doc;
+
+	if (same)		/* the first ends before the other begins */
+		max = least_of(max, x - q);
+	if (max < n)
+		return 0;
+	end = x + agree(s, x, q, max);
+	if (end - x < n)
+		return 0;
+	while (!is_bound(s, end, d->end))
+		end--;
+	max = least_of(x - d->begin, q - first_begin);
+	if (same)
+		max = least_of(max, x - (q + (end - x)));
+	start = x - agree_before(s, x, q, max);
+	while (!is_bound(s, start, d->end))
+		start++;
+	put_span(s, (struct text_span){
+		d->doc, (uint32_t)first, (uint32_t)(start - d->begin),
+		(uint32_t)(end - d->begin),
+		(uint32_t)(q - (x - start) - first_begin)
+	});
+	d->covered = end;
+	d->from = start;
+	return 1;
+}
