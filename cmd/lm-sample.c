@@ -16,7 +16,6 @@
 #include "kernels/kernels.h"
 #include "sample/complete.h"
 #include "model/config.h"
-#include "train/loader.h"
 #include "record/safetensors.h"
 
 static const char *const dtypes[] = { "auto", "bf16", "fp32", NULL };

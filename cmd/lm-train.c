@@ -1,14 +1,13 @@
 /*
  * lm-train - train a Llama language model on shards of token ids
  *
- * The options are one table in train/options.c, because a configuration file
- * and a resume know the same names; the run itself is train/job.h.  What is
- * left here: prompts to ids (the model does not know about text), and how the
- * process ends.
+ * The option table is in train/options.c, because --config and --resume use
+ * the same names; the run itself is train/job.h.  This file encodes prompts
+ * (the trainer sees only token ids), reports the start and the end of the run,
+ * and sets the exit status.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/args.h"
@@ -21,8 +20,8 @@
 #include "train/job.h"
 
 struct prompts {
-	struct prompt *v;
-	size_t n;
+	struct job_prompt *v;
+	size_t n, cap;
 };
 
 static void
@@ -30,9 +29,9 @@ add_prompt(struct prompts *p, struct bpe_enc *enc, struct span text)
 {
 	struct ids ids = {0};
 
-	p->v = xreallocarray(p->v, p->n + 1, sizeof *p->v);
 	bpe_encode(enc, text, &ids);
-	p->v[p->n++] = (struct prompt){
+	GROW(p->v, p->cap, p->n + 1);
+	p->v[p->n++] = (struct job_prompt){
 		{xmemdup0(text.p, text.n), text.n}, ids.v, ids.n};
 }
 
@@ -59,14 +58,15 @@ read_prompts(struct prompts *p, struct bpe_enc *enc, const char *path)
 static void
 encode_prompts(struct prompts *p, const struct job *j)
 {
+	const struct vocab *v = j->data.vocab;
 	struct err e = {0};
 	struct bpe *b;
 	struct bpe_enc *enc;
 	size_t i;
 
-	if (!j->vocab || (!j->o.prompts && !j->o.prompt.n))
+	if (!v || (!j->o.prompts && !j->o.prompt.n))
 		return;
-	b = bpe_new(j->vocab, &e);
+	b = bpe_new(v, &e);
 	if (!b)
 		die_err(&e);
 	enc = bpe_enc_new(b, 0);
@@ -89,43 +89,42 @@ clear_prompts(struct prompts *p)
 	free(p->v);
 }
 
-/* A person at a terminal, or -v. */
 static int
-somebody_reads(void)
+is_verbose(void)
 {
 	return !args_common.quiet &&
 		(args_common.verbose || isatty(STDERR_FILENO));
 }
 
-/* What is about to run. */
 static void
-announce(const struct job *j)
+report_start(const struct job *j)
 {
-	if (!somebody_reads())
+	const struct kernels *k = j->tr.k;
+
+	if (!is_verbose())
 		return;
 	fprintf(stderr, "%s: %lld parameters, %s, kernels %s (%s), %d threads,"
-		" peak %.3f TFLOP/s, about %lld MB\n", j->run,
+		" peak %.3f TFLOP/s, about %lld MB\n", j->run.path,
 		(long long)config_params(&j->c),
-		j->o.dtype == K_BF16 ? "bf16" : "fp32", j->k->name,
-		j->k->isa, j->k->threads, j->peak / 1e12,
-		(long long)(job_bytes(&j->o, &j->c) / 1000000));
+		j->o.dtype == K_BF16 ? "bf16" : "fp32", k->name, k->isa,
+		k->threads, j->peak / 1e12,
+		(long long)(trainer_bytes(&j->tr.c, &j->c) / 1000000));
 	fprintf(stderr, "%s: step %llu of %lld, %llu windows of %lld tokens,"
-		" %lld a step in micro-batches of %lld\n", j->run,
+		" %lld per step in micro-batches of %lld\n", j->run.path,
 		(unsigned long long)j->at.step, (long long)j->o.steps,
-		(unsigned long long)j->id.windows, (long long)j->o.seq_len,
-		(long long)j->o.batch_size, (long long)j->o.micro_batch);
+		(unsigned long long)j->data.id.windows,
+		(long long)j->o.seq_len, (long long)j->o.batch_size,
+		(long long)j->o.micro_batch);
 }
 
-/* What it came to, of a run that is saved. */
 static void
-conclude(const struct job *j)
+report_end(const struct job *j)
 {
-	if (!somebody_reads() || !j->tokens)
+	if (!is_verbose() || !j->tokens)
 		return;
 	fprintf(stderr, "%s: step %llu of %lld saved in %s/latest, last loss"
-		" %.4f\n", j->run,
-		(unsigned long long)j->at.step, (long long)j->o.steps, j->run,
-		j->last_loss);
+		" %.4f\n", j->run.path, (unsigned long long)j->at.step,
+		(long long)j->o.steps, j->run.path, j->last_loss);
 }
 
 static int
@@ -141,11 +140,11 @@ run(const struct options *cmd, struct kernels *k)
 	encode_prompts(&p, &j);
 	j.prompts = p.v;
 	j.nprompts = p.n;
-	announce(&j);
+	report_start(&j);
 	interrupt_install();
 	rc = job_run(&j, &e);
 	if (rc >= 0)
-		conclude(&j);
+		report_end(&j);
 	if (job_close(&j, &e) < 0 || rc < 0)
 		die_err(&e);
 	clear_prompts(&p);
@@ -167,16 +166,16 @@ main(int argc, char **argv)
 	struct kernels *k;
 	int first, sig;
 
-	interrupt_early();	/* before spin_bound(): it may start us again */
+	interrupt_early();	/* before spin_bound(), which may exec again */
 	spin_bound(argv);
 	options_init(&o);
 	options_table(&o, table);
 	first = args_parse(&a, argc, argv);
 	if (first < argc)
-		args_usage(&a, "operand '%s': shards are named by --data",
+		args_usage(&a, "unexpected operand '%s': use --data for shards",
 			   argv[first]);
 	if (!o.resume && !o.out)
-		args_usage(&a, "no run: give -o DIR or --resume DIR");
+		args_usage(&a, "no run folder: use -o DIR or --resume DIR");
 	k = kernels_open(o.device, args_common.threads, &e);
 	if (!k)
 		die_err(&e);

@@ -1,11 +1,10 @@
 /*
  * config.c - see config.h
  *
- * Reading is a list of refusals: first the keys whose value must be one of
- * the few that mean "as Llama does it", then the numbers.  Both spellings of
- * theta are read, and when both are there and differ that is an error: a file
- * with only the new one, read by a program that knows the old one, costs 0.7
- * nats a token elsewhere.
+ * Keys that would change the arithmetic are checked first, then the numbers
+ * are read.  rope_theta has two spellings.  If both are present and differ,
+ * that is an error: a reader that knows only the old one would use the wrong
+ * base, which costs 0.7 nats per token.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +16,7 @@
 #include "base/mem.h"
 #include "model/config.h"
 
-const char *const preset_names[] = {"none", "1M", "10M", "124M", "500M", "1B",
+const char *const config_presets[] = {"none", "1M", "10M", "124M", "500M", "1B",
 	NULL};
 
 static const int64_t shapes[PRESET_COUNT][5] = {
@@ -69,7 +68,7 @@ config_params(const struct model_config *c)
 		c->layers * (layer_matrices(c) + norms);
 }
 
-/* Numbers in a matrix that multiplies activations (head included). */
+/* Weights in matmuls, output matrix included. */
 static int64_t
 matmul_params(const struct model_config *c)
 {
@@ -95,34 +94,36 @@ config_is_eos(const struct model_config *c, int64_t id)
 	return id == c->eos;
 }
 
-static int
-in_range(const char *what, int64_t v, int64_t lo, int64_t hi, struct err *e)
-{
-	if (v < lo || v > hi)
-		return err_set(e, "%s is %" PRId64 ", expected %" PRId64 " to %"
-			       PRId64, what, v, lo, hi);
-	return 0;
-}
-
 int
 config_check(const struct model_config *c, struct err *e)
 {
-	const int64_t big = 1 << 20;
+	const struct {
+		const char *name;
+		int64_t value, lo, hi;
+	} range[] = {
+		{"vocabulary", c->vocab, 2, INT32_MAX - 64},
+		{"hidden size", c->hidden, 1, 1 << 20},
+		{"layers", c->layers, 1, 4096},
+		{"heads", c->heads, 1, 65536},
+		{"kv heads", c->kv_heads, 1, 65536},
+		{"head dimension", c->head_dim, 2, 256},
+		{"intermediate size", c->inter, 1, 1 << 20},
+		{"positions", c->max_pos, 1, INT32_MAX},
+	};
+	size_t i;
 
-	if (in_range("vocabulary", c->vocab, 2, INT32_MAX - 64, e) < 0 ||
-	    in_range("hidden size", c->hidden, 1, big, e) < 0 ||
-	    in_range("layers", c->layers, 1, 4096, e) < 0 ||
-	    in_range("heads", c->heads, 1, 65536, e) < 0 ||
-	    in_range("kv heads", c->kv_heads, 1, 65536, e) < 0 ||
-	    in_range("head dimension", c->head_dim, 2, 256, e) < 0 ||
-	    in_range("intermediate size", c->inter, 1, big, e) < 0 ||
-	    in_range("positions", c->max_pos, 1, INT32_MAX, e) < 0)
-		return -1;
+	for (i = 0; i < sizeof range / sizeof *range; i++)
+		if (range[i].value < range[i].lo ||
+		    range[i].value > range[i].hi)
+			return err_set(e, "%s is %" PRId64 ", expected %" PRId64
+				       " to %" PRId64, range[i].name,
+				       range[i].value, range[i].lo,
+				       range[i].hi);
 	if (c->head_dim % 2)
-		return err_set(e, "head dimension %" PRId64 " is odd, rotation"
+		return err_set(e, "head dimension %" PRId64 " is odd, but RoPE"
 			       " needs pairs", c->head_dim);
 	if (c->heads % c->kv_heads)
-		return err_set(e, "%" PRId64 " heads are no multiple of %"
+		return err_set(e, "%" PRId64 " heads are not a multiple of %"
 			       PRId64 " kv heads", c->heads, c->kv_heads);
 	if (!(c->rope_theta > 0) || !isfinite(c->rope_theta))
 		return err_set(e, "rope theta is %g, expected > 0",
@@ -140,13 +141,21 @@ struct reader {
 	struct err *e;
 };
 
+/* what: "is ..." or "has ...". */
 static int
 refuse(struct reader *r, const char *key, const char *what)
 {
-	return err_set(r->e, "%s: %s is %s: not supported", r->path, key, what);
+	return err_set(r->e, "%s: %s %s, which is not supported", r->path, key,
+		       what);
 }
 
-/* Absent and null are the same in these files. */
+static int
+is_str(const struct json *v, const char *s)
+{
+	return v->type == JSON_STRING && span_eq(v->str, span_str(s));
+}
+
+/* In these files null means absent. */
 static const struct json *
 value(const struct reader *r, const char *key)
 {
@@ -160,11 +169,10 @@ must_be_off(struct reader *r, const char *key)
 {
 	const struct json *v = value(r, key);
 
-	if (!v || v->type == JSON_FALSE)
+	if (!v || v->type == JSON_FALSE ||
+	    (v->type == JSON_NUMBER && v->num == 0))
 		return 0;
-	if (v->type == JSON_NUMBER && v->num == 0)
-		return 0;
-	return refuse(r, key, "set");
+	return refuse(r, key, "is set");
 }
 
 static int
@@ -176,7 +184,7 @@ get_int(struct reader *r, const char *key, int64_t *to, int needed)
 		return needed ? err_set(r->e, "%s: %s is missing", r->path,
 					key) : 0;
 	if (v->type != JSON_NUMBER || !v->is_int)
-		return err_set(r->e, "%s: %s is no integer", r->path, key);
+		return err_set(r->e, "%s: %s is not an integer", r->path, key);
 	*to = v->i;
 	return 0;
 }
@@ -189,21 +197,9 @@ get_real(struct reader *r, const char *key, double *to)
 	if (!v)
 		return 0;
 	if (v->type != JSON_NUMBER)
-		return err_set(r->e, "%s: %s is no number", r->path, key);
+		return err_set(r->e, "%s: %s is not a number", r->path, key);
 	*to = v->num;
 	return 0;
-}
-
-static int
-check_activation(struct reader *r)
-{
-	const struct json *v = value(r, "hidden_act");
-
-	if (!v || (v->type == JSON_STRING &&
-		   (span_eq(v->str, span_str("silu")) ||
-		    span_eq(v->str, span_str("swish")))))
-		return 0;
-	return refuse(r, "hidden_act", "other than silu");
 }
 
 static int
@@ -213,44 +209,41 @@ check_layer_types(struct reader *r)
 	size_t i;
 
 	for (i = 0; v && i < v->n; i++)
-		if (!span_eq(v->kids[i].str, span_str("full_attention")))
+		if (!is_str(&v->kids[i], "full_attention"))
 			return refuse(r, "layer_types",
-				      "other than full_attention");
+				      "has types other than full_attention");
 	return 0;
 }
 
 static int
-check_rope_type(struct reader *r, const char *table)
+check_rope(struct reader *r, const char *table)
 {
-	const struct json *v = value(r, table), *t;
+	const struct json *v = value(r, table);
 	size_t i;
 
 	if (!v)
 		return 0;
 	if (v->type != JSON_OBJECT)
-		return refuse(r, table, "no object");
+		return refuse(r, table, "is not an object");
 	for (i = 0; i < v->n; i++) {
 		const struct json *m = &v->kids[i];
+		int theta = span_eq(m->key, span_str("rope_theta"));
 
-		if (m->type == JSON_NULL ||
-		    span_eq(m->key, span_str("rope_theta")))
+		if (theta && m->type != JSON_NUMBER)
+			return refuse(r, table, "has a rope_theta that is not"
+				      " a number");
+		if (theta || m->type == JSON_NULL ||
+		    (span_eq(m->key, span_str("partial_rotary_factor")) &&
+		     m->type == JSON_NUMBER && m->num == 1))
 			continue;
-		if (span_eq(m->key, span_str("rope_type")) ||
-		    span_eq(m->key, span_str("type"))) {
-			if (m->type == JSON_STRING &&
-			    span_eq(m->str, span_str("default")))
-				continue;
-			return refuse(r, table, "of another type than default");
-		}
-		if (span_eq(m->key, span_str("partial_rotary_factor")) &&
-		    m->type == JSON_NUMBER && m->num == 1)
-			continue;
-		return refuse(r, table, "scaled (it has other keys than"
-			      " rope_type and rope_theta)");
+		if (!span_eq(m->key, span_str("rope_type")) &&
+		    !span_eq(m->key, span_str("type")))
+			return refuse(r, table, "has keys other than rope_type"
+				      " and rope_theta");
+		if (!is_str(m, "default"))
+			return refuse(r, table, "has a type other than"
+				      " default");
 	}
-	t = json_get(v, "rope_theta");
-	if (t && t->type != JSON_NUMBER)
-		return refuse(r, table, "without a number as rope_theta");
 	return 0;
 }
 
@@ -260,17 +253,16 @@ get_theta(struct reader *r, double *theta)
 	const struct json *old = value(r, "rope_theta");
 	const struct json *new = value(r, "rope_parameters.rope_theta");
 
-	if (!new)	/* the table's old name, which is read likewise */
+	if (!new)	/* an older name of the same table */
 		new = value(r, "rope_scaling.rope_theta");
-	if (check_rope_type(r, "rope_scaling") < 0 ||
-	    check_rope_type(r, "rope_parameters") < 0)
-		return -1;
 	*theta = 10000;
-	if (get_real(r, "rope_theta", theta) < 0)
+	if (check_rope(r, "rope_scaling") < 0 ||
+	    check_rope(r, "rope_parameters") < 0 ||
+	    get_real(r, "rope_theta", theta) < 0)
 		return -1;
 	if (new && old && new->num != *theta)
-		return err_set(r->e, "%s: rope_theta is %g, the table of the"
-			       " rotation says %g", r->path, *theta, new->num);
+		return err_set(r->e, "%s: rope_theta is %g, but %g in"
+			       " rope_parameters", r->path, *theta, new->num);
 	if (new)
 		*theta = new->num;
 	return 0;
@@ -280,20 +272,15 @@ static int
 get_type(struct reader *r, struct model_config *c)
 {
 	const struct json *v = value(r, "model_type");
-	char what[60];
 
-	if (v && v->type == JSON_STRING && span_eq(v->str, span_str("llama")))
-		c->qk_norm = 0;
-	else if (v && v->type == JSON_STRING &&
-		 span_eq(v->str, span_str("qwen3")))
-		c->qk_norm = 1;
-	else if (v && v->type == JSON_STRING) {
-		snprintf(what, sizeof what, "\"%.*s\", neither llama nor qwen3",
-			 (int)(v->str.n > 30 ? 30 : v->str.n), v->str.p);
-		return refuse(r, "model_type", what);
-	} else
+	if (!v || v->type != JSON_STRING)
 		return err_set(r->e, "%s: model_type is missing", r->path);
-	return 0;
+	c->qk_norm = is_str(v, "qwen3");
+	if (c->qk_norm || is_str(v, "llama"))
+		return 0;
+	return err_set(r->e, "%s: model_type \"%.*s\" is not supported (llama"
+		       " and qwen3 are)", r->path,
+		       (int)(v->str.n > 30 ? 30 : v->str.n), v->str.p);
 }
 
 static int
@@ -301,7 +288,7 @@ get_id(const struct reader *r, const char *key, const struct json *v,
        int64_t *id)
 {
 	if (v->type != JSON_NUMBER || !v->is_int || v->i < 0)
-		return err_set(r->e, "%s: %s is no id", r->path, key);
+		return err_set(r->e, "%s: %s is not a token id", r->path, key);
 	*id = v->i;
 	return 0;
 }
@@ -314,7 +301,7 @@ get_bos(const struct reader *r, struct model_config *c)
 	return v ? get_id(r, "bos_token_id", v, &c->bos) : 0;
 }
 
-/* One id, or a list of them: any ends a text. */
+/* One id, or a list of ids. */
 static int
 get_eos(const struct reader *r, struct model_config *c)
 {
@@ -346,16 +333,18 @@ check_arithmetic(struct reader *r)
 		"residual_multiplier", "logits_scaling",
 		"embedding_multiplier", "attention_multiplier",
 		"attention_dropout"};
+	const struct json *v;
 	size_t i;
 
 	for (i = 0; i < sizeof off / sizeof *off; i++)
 		if (must_be_off(r, off[i]) < 0)
 			return -1;
-	if (value(r, "partial_rotary_factor") &&
-	    value(r, "partial_rotary_factor")->num != 1)
-		return refuse(r, "partial_rotary_factor", "not 1");
-	if (check_activation(r) < 0)
-		return -1;
+	v = value(r, "partial_rotary_factor");
+	if (v && v->num != 1)
+		return refuse(r, "partial_rotary_factor", "is not 1");
+	v = value(r, "hidden_act");
+	if (v && !is_str(v, "silu") && !is_str(v, "swish"))
+		return refuse(r, "hidden_act", "is not silu");
 	return check_layer_types(r);
 }
 
@@ -371,7 +360,7 @@ get_shape(struct reader *r, struct model_config *c)
 	    get_int(r, "intermediate_size", &c->inter, 1) < 0)
 		return -1;
 	c->kv_heads = c->heads;
-	/* the defaults of the two classes of transformers */
+	/* defaults of LlamaConfig and Qwen3Config in transformers */
 	c->head_dim = c->qk_norm ? 128 : c->heads > 0 ? c->hidden / c->heads : 0;
 	c->max_pos = c->qk_norm ? 32768 : 2048;
 	c->norm_eps = 1e-6;
@@ -384,7 +373,7 @@ get_shape(struct reader *r, struct model_config *c)
 		return -1;
 	if (tie && tie->type != JSON_TRUE && tie->type != JSON_FALSE)
 		return refuse(r, "tie_word_embeddings",
-			      "neither true nor false");
+			      "is neither true nor false");
 	c->tie = tie && tie->type == JSON_TRUE;
 	return get_theta(r, &c->rope_theta);
 }
@@ -410,7 +399,7 @@ load_ids(struct model_config *c, const char *dir, struct err *e)
 	return rc;
 }
 
-/* The folder of lm-train, which holds models and is none. */
+/* A run folder of lm-train holds models but is not one. */
 static int
 is_run(const char *dir)
 {
@@ -435,8 +424,8 @@ config_load(struct model_config *c, const char *dir, struct err *e)
 	if (!root)
 		goto out;
 	if (!value(&r, "model_type") && is_run(dir)) {
-		err_set(e, "%s: a run and no model: its newest one is its"
-			" latest", dir);
+		err_set(e, "%s: is a run folder, not a model: use %s/latest",
+			dir, dir);
 		goto out;
 	}
 	if (get_type(&r, c) < 0 || check_arithmetic(&r) < 0 ||
@@ -465,10 +454,11 @@ put_id(struct buf *b, const char *key, int64_t id)
 }
 
 static void
-put_eos(struct buf *b, const struct model_config *c)
+put_ids(struct buf *b, const struct model_config *c)
 {
 	int i;
 
+	put_id(b, "bos_token_id", c->bos);
 	if (!c->neos_more) {
 		put_id(b, "eos_token_id", c->eos);
 		return;
@@ -480,11 +470,10 @@ put_eos(struct buf *b, const struct model_config *c)
 }
 
 static void
-put_real(struct buf *b, const char *key, double x)
+put_real(struct buf *b, const char *before, double x)
 {
-	buf_printf(b, "  \"%s\": ", key);
+	buf_puts(b, before);
 	json_put_real(b, x);
-	buf_puts(b, ",\n");
 }
 
 void
@@ -493,10 +482,8 @@ config_json(const struct model_config *c, struct buf *b)
 	const char *dt = c->bf16 ? "bfloat16" : "float32";
 
 	buf_printf(b, "{\n  \"architectures\": [\"%s\"],\n"
-		   "  \"model_type\": \"%s\",\n",
-		   c->qk_norm ? "Qwen3ForCausalLM" : "LlamaForCausalLM",
-		   c->qk_norm ? "qwen3" : "llama");
-	buf_printf(b, "  \"vocab_size\": %" PRId64 ",\n"
+		   "  \"model_type\": \"%s\",\n"
+		   "  \"vocab_size\": %" PRId64 ",\n"
 		   "  \"hidden_size\": %" PRId64 ",\n"
 		   "  \"intermediate_size\": %" PRId64 ",\n"
 		   "  \"num_hidden_layers\": %" PRId64 ",\n"
@@ -504,28 +491,25 @@ config_json(const struct model_config *c, struct buf *b)
 		   "  \"num_key_value_heads\": %" PRId64 ",\n"
 		   "  \"head_dim\": %" PRId64 ",\n"
 		   "  \"max_position_embeddings\": %" PRId64 ",\n",
-		   c->vocab, c->hidden, c->inter, c->layers, c->heads,
-		   c->kv_heads, c->head_dim, c->max_pos);
-	put_real(b, "initializer_range", c->init_std);
-	put_real(b, "rms_norm_eps", c->norm_eps);
-	put_real(b, "rope_theta", c->rope_theta);
-	buf_puts(b, "  \"rope_scaling\": null,\n"
-		 "  \"rope_parameters\": {\"rope_type\": \"default\","
-		 " \"rope_theta\": ");
-	json_put_real(b, c->rope_theta);
+		   c->qk_norm ? "Qwen3ForCausalLM" : "LlamaForCausalLM",
+		   c->qk_norm ? "qwen3" : "llama", c->vocab, c->hidden,
+		   c->inter, c->layers, c->heads, c->kv_heads, c->head_dim,
+		   c->max_pos);
+	put_real(b, "  \"initializer_range\": ", c->init_std);
+	put_real(b, ",\n  \"rms_norm_eps\": ", c->norm_eps);
+	put_real(b, ",\n  \"rope_theta\": ", c->rope_theta);
+	put_real(b, ",\n  \"rope_scaling\": null,\n  \"rope_parameters\":"
+		 " {\"rope_type\": \"default\", \"rope_theta\": ",
+		 c->rope_theta);
 	buf_puts(b, "},\n  \"hidden_act\": \"silu\",\n"
 		 "  \"attention_bias\": false,\n"
 		 "  \"attention_dropout\": 0.0,\n");
-	if (c->qk_norm)
-		buf_puts(b, "  \"use_sliding_window\": false,\n"
-			 "  \"sliding_window\": null,\n");
-	else
-		buf_puts(b, "  \"mlp_bias\": false,\n"
-			 "  \"pretraining_tp\": 1,\n");
-	put_id(b, "bos_token_id", c->bos);
-	put_eos(b, c);
-	put_id(b, "pad_token_id", -1);
-	buf_printf(b, "  \"tie_word_embeddings\": %s,\n"
+	buf_puts(b, c->qk_norm ? "  \"use_sliding_window\": false,\n"
+		 "  \"sliding_window\": null,\n" :
+		 "  \"mlp_bias\": false,\n  \"pretraining_tp\": 1,\n");
+	put_ids(b, c);
+	buf_printf(b, "  \"pad_token_id\": null,\n"
+		   "  \"tie_word_embeddings\": %s,\n"
 		   "  \"use_cache\": true,\n  \"torch_dtype\": \"%s\",\n"
 		   "  \"dtype\": \"%s\"\n}\n", c->tie ? "true" : "false", dt,
 		   dt);
@@ -535,7 +519,6 @@ void
 config_generation_json(const struct model_config *c, struct buf *b)
 {
 	buf_puts(b, "{\n  \"_from_model_config\": true,\n");
-	put_id(b, "bos_token_id", c->bos);
-	put_eos(b, c);
+	put_ids(b, c);
 	buf_puts(b, "  \"do_sample\": false\n}\n");
 }

@@ -147,10 +147,10 @@ layer_run(struct decoder *d, int64_t layer, int64_t n)
 	const struct llama_layer *l = &m->layer[layer];
 
 	layer_norm(m, l->norm1, n, d->x, d->h, NULL);
-	layer_product(m, l->qkv, n, d->h, d->qkv);
+	layer_matmul(m, l->qkv, n, d->h, d->qkv);
 	attention(d, l, layer, n);
-	layer_product_add(m, l->o, n, d->o, d->x, d->x);
-	layer_feed_forward(m, l, n, d->x, d->h, NULL, d->gu, d->act, d->x);
+	layer_matmul_add(m, l->o, n, d->o, d->x, d->x);
+	layer_mlp(m, l, n, d->x, d->h, NULL, d->gu, d->act, d->x);
 }
 
 void
@@ -241,7 +241,7 @@ feed_prompt(struct decoder *d, const uint32_t *prompt, int64_t n)
 
 int64_t
 decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
-	       int64_t max, uint32_t *out, int (*stop)(void *), void *ctx)
+	       int64_t max, uint32_t *out, int (*stop)(void))
 {
 	const struct model_config *c = &d->m->c;
 	int32_t tok, slot = 0, none = -1, pos;
@@ -254,7 +254,7 @@ decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
 		n = d->positions;
 	tok = feed_prompt(d, prompt, n);
 	while (made < max && !config_is_eos(c, tok) &&
-	       n + made < d->positions && !(stop && stop(ctx))) {
+	       n + made < d->positions && !(stop && stop())) {
 		out[made] = (uint32_t)tok;
 		pos = (int32_t)(n + made);
 		made++;

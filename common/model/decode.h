@@ -48,7 +48,6 @@ void decoder_score(struct decoder *d, int64_t first, int64_t n,
  * positions end.  Returns how many.  stop: polled between tokens, may be NULL.
  */
 int64_t decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
-		       int64_t max, uint32_t *out, int (*stop)(void *),
-		       void *ctx);
+		       int64_t max, uint32_t *out, int (*stop)(void));
 
 #endif

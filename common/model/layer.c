@@ -23,16 +23,16 @@ layer_norm(const struct llama *m, size_t w, int64_t n, const float *x,
 }
 
 void
-layer_product(const struct llama *m, size_t w, int64_t n, const void *x,
-	      void *y)
+layer_matmul(const struct llama *m, size_t w, int64_t n, const void *x,
+	     void *y)
 {
 	m->k->matmul_fwd(m->k, &(struct k_matmul_fwd){
 		.w = m->param[w].w, .n = n, .x = x, .y = y, .ydt = m->dt});
 }
 
 void
-layer_product_add(const struct llama *m, size_t w, int64_t n, const void *x,
-		  float *y, const float *add)
+layer_matmul_add(const struct llama *m, size_t w, int64_t n, const void *x,
+		 float *y, const float *add)
 {
 	m->k->matmul_fwd(m->k, &(struct k_matmul_fwd){
 		.w = m->param[w].w, .n = n, .x = x, .y = y, .ydt = K_F32,
@@ -61,13 +61,12 @@ layer_attn_scale(const struct llama *m)
 }
 
 void
-layer_feed_forward(const struct llama *m, const struct llama_layer *l,
-		   int64_t n, const float *x, void *h, float *rstd, void *gu,
-		   void *act, float *y)
+layer_mlp(const struct llama *m, const struct llama_layer *l, int64_t n,
+	  const float *x, void *h, float *rstd, void *gu, void *act, float *y)
 {
 	layer_norm(m, l->norm2, n, x, h, rstd);
-	layer_product(m, l->gu, n, h, gu);
+	layer_matmul(m, l->gu, n, h, gu);
 	m->k->swiglu_fwd(m->k, &(struct k_swiglu_fwd){
 		.n = n, .f = m->c.inter, .dt = m->dt, .gu = gu, .a = act});
-	layer_product_add(m, l->down, n, act, y, x);
+	layer_matmul_add(m, l->down, n, act, y, x);
 }

@@ -211,7 +211,7 @@ llama_free(struct llama *m)
 }
 
 const char *
-param_name(const struct llama *m, size_t param)
+llama_param_name(const struct llama *m, size_t param)
 {
 	size_t i;
 

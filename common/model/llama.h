@@ -119,7 +119,7 @@ int llama_read_flat(const struct llama *m, const struct tensor *t,
 		    const float *flat, tensor_sink fn, void *ctx,
 		    struct err *e);
 
-/* Name of the first tensor of a parameter: for messages. */
-const char *param_name(const struct llama *m, size_t param);
+/* Name of the first tensor of a parameter, for messages. */
+const char *llama_param_name(const struct llama *m, size_t param);
 
 #endif

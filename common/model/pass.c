@@ -1,14 +1,13 @@
 /*
  * pass.c - see pass.h
  *
- * The residual stream x is float and a new one is kept at each half of a
- * layer, because RMSNorm's backward reads it; everything else kept is of the
- * compute type.  What one call makes and the next ones eat lives in scratch
- * that all layers share.  The backward pass overwrites what it no longer
- * needs: d(gate,up) takes the place of gate,up, and the product silu(gate)*up
- * is computed again instead of kept.
+ * The residual stream x is float.  Both of its values in a layer are kept,
+ * because the backward pass of RMSNorm reads them; other activations are kept
+ * in the compute type.  Short-lived activations are in scratch memory that all
+ * layers share.  The backward pass reuses memory: d(gate,up) overwrites
+ * gate,up, and silu(gate)*up is recomputed instead of kept.
  *
- *	x0 = embed                                  h1 = norm(x)   qkv = h1 Wqkv'
+ *	x0 = embed                             h1 = norm(x)   qkv = h1 Wqkv'
  *	layer: x -> xm = x + attn(rope(qkv)) Wo'    h2 = norm(xm)  gu = h2 Wgu'
  *	       xm -> x' = xm + swiglu(gu) Wdown'
  */
@@ -24,8 +23,8 @@ struct acts {
 	float *xm;		/* (N, C) after attention */
 	float *rstd1, *rstd2;	/* (N) */
 	void *h1, *h2;		/* (N, C) */
-	void *qkv;		/* (N, Q) after the rotation */
-	void *qkv0;		/* (N, Q) before it; only with QK-norm */
+	void *qkv;		/* (N, Q) after RoPE */
+	void *qkv0;		/* (N, Q) before RoPE; only with QK-norm */
 	void *o;		/* (N, H D) */
 	float *lse;		/* (B, H, T) */
 	void *gu;		/* (N, 2F) */
@@ -35,8 +34,7 @@ struct pass {
 	struct llama *m;
 	struct kernels *k;
 	int64_t max_b, t;
-	int train;
-	struct acts *a;		/* (L); without train all are one */
+	struct acts *a;		/* (L) */
 	float *x;		/* (N, C) output of the last layer */
 	float *rstd;		/* (N) */
 	void *h;		/* (N, C) after the last norm */
@@ -52,7 +50,7 @@ struct pass {
 
 static void
 carve_layer(struct acts *a, struct carve *v, const struct model_config *c,
-	    size_t s, int64_t n, int train)
+	    size_t s, int64_t n)
 {
 	int64_t hd = c->heads * c->head_dim;
 	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
@@ -62,9 +60,9 @@ carve_layer(struct acts *a, struct carve *v, const struct model_config *c,
 	a->rstd1 = carve(v, n, 4);
 	a->rstd2 = carve(v, n, 4);
 	a->h1 = carve(v, n * c->hidden, s);
-	a->h2 = train ? carve(v, n * c->hidden, s) : a->h1;
+	a->h2 = carve(v, n * c->hidden, s);
 	a->qkv = carve(v, n * q, s);
-	a->qkv0 = c->qk_norm && train ? carve(v, n * q, s) : a->qkv;
+	a->qkv0 = c->qk_norm ? carve(v, n * q, s) : a->qkv;
 	a->o = carve(v, n * hd, s);
 	a->lse = carve(v, n * c->heads, 4);
 	a->gu = carve(v, n * 2 * c->inter, s);
@@ -82,8 +80,6 @@ carve_scratch(struct pass *p, struct carve *v, const struct model_config *c,
 	p->h = carve(v, n * c->hidden, s);
 	p->act = carve(v, n * c->inter, s);
 	p->pos = carve(v, n, 4);
-	if (!p->train)
-		return;
 	p->dact = carve(v, n * (c->inter > hd ? c->inter : hd), s);
 	p->dqkv = carve(v, n * q, s);
 	p->dh = carve(v, n * c->hidden, s);
@@ -98,19 +94,16 @@ carve_all(struct pass *p, const struct model_config *c, size_t s, char *base)
 	int64_t n = p->max_b * p->t, i;
 
 	for (i = 0; i < c->layers; i++)
-		if (i == 0 || p->train)
-			carve_layer(&p->a[i], &v, c, s, n, p->train);
-		else
-			p->a[i] = p->a[0];
+		carve_layer(&p->a[i], &v, c, s, n);
 	carve_scratch(p, &v, c, s, n);
 	return v.at;
 }
 
 int64_t
 pass_bytes(const struct model_config *c, enum kdtype dt, int64_t max_b,
-	   int64_t t, int train)
+	   int64_t t)
 {
-	struct pass p = {.max_b = max_b, .t = t, .train = train};
+	struct pass p = {.max_b = max_b, .t = t};
 	size_t n;
 
 	p.a = xcalloc((size_t)c->layers, sizeof *p.a);
@@ -133,7 +126,7 @@ make_positions(struct pass *p)
 }
 
 struct pass *
-pass_new(struct llama *m, int64_t max_b, int64_t t, int train)
+pass_new(struct llama *m, int64_t max_b, int64_t t)
 {
 	struct pass *p = xcalloc(1, sizeof *p);
 	size_t s = kdtype_size(m->dt);
@@ -142,7 +135,6 @@ pass_new(struct llama *m, int64_t max_b, int64_t t, int train)
 	p->k = m->k;
 	p->max_b = max_b;
 	p->t = t;
-	p->train = train;
 	p->a = xcalloc((size_t)m->c.layers, sizeof *p->a);
 	p->block = p->k->alloc(p->k, carve_all(p, &m->c, s, NULL));
 	carve_all(p, &m->c, s, p->block);
@@ -172,15 +164,15 @@ layer_fwd(struct pass *p, const struct llama_layer *l, struct acts *a,
 	struct k_rope_fwd rope = layer_rope(m, l, n, a->qkv0, a->qkv, p->pos);
 
 	layer_norm(m, l->norm1, n, a->x, a->h1, a->rstd1);
-	layer_product(m, l->qkv, n, a->h1, a->qkv0);
+	layer_matmul(m, l->qkv, n, a->h1, a->qkv0);
 	k->rope_fwd(k, &rope);
 	k->attn_fwd(k, &(struct k_attn_fwd){
 		.b = b->b, .t = p->t, .h = m->c.heads, .g = m->c.kv_heads,
 		.d = m->c.head_dim, .dt = m->dt, .qkv = a->qkv,
 		.start = b->start, .scale = layer_attn_scale(m), .o = a->o,
 		.lse = a->lse});
-	layer_product_add(m, l->o, n, a->o, a->xm, a->x);
-	layer_feed_forward(m, l, n, a->xm, a->h2, a->rstd2, a->gu, p->act,
+	layer_matmul_add(m, l->o, n, a->o, a->xm, a->x);
+	layer_mlp(m, l, n, a->xm, a->h2, a->rstd2, a->gu, p->act,
 			   out);
 }
 
@@ -238,7 +230,7 @@ norm_bwd(struct pass *p, const struct pass_batch *b, size_t w,
 }
 
 static void
-feed_forward_bwd(struct pass *p, const struct llama_layer *l,
+mlp_bwd(struct pass *p, const struct llama_layer *l,
 		 const struct acts *a, const struct pass_batch *b)
 {
 	struct kernels *k = p->k;
@@ -291,7 +283,7 @@ attention_bwd(struct pass *p, const struct llama_layer *l,
 	norm_bwd(p, b, l->norm1, a->x, a->rstd1, 1);
 }
 
-/* A tied matrix has the head's gradient already when the lookup's comes. */
+/* If tied, the gradient of the lookup is added to that of the head. */
 static void
 backward(struct pass *p, const struct pass_batch *b)
 {
@@ -300,7 +292,7 @@ backward(struct pass *p, const struct pass_batch *b)
 
 	norm_bwd(p, b, m->norm, p->x, p->rstd, 0);
 	for (i = m->c.layers - 1; i >= 0; i--) {
-		feed_forward_bwd(p, &m->layer[i], &p->a[i], b);
+		mlp_bwd(p, &m->layer[i], &p->a[i], b);
 		attention_bwd(p, &m->layer[i], &p->a[i], b);
 	}
 	p->k->embed_bwd(p->k, &(struct k_embed_bwd){

@@ -1,14 +1,9 @@
 /*
  * job.c - job_run(): the loop (job.h)
  *
- * A step is: take the batch, queue its micro-batches, wait for the norm of
- * the gradient (the only wait), update, write the line.  Every micro-batch is
- * scaled by one over the targets of the whole batch, so its weight is its
- * share of them and the sum does not depend on how the batch was cut.
- *
- * An update whose loss or norm is not finite is refused: weights, moments and
- * the count of updates stay as they are, the event names the first tensor
- * whose gradient is bad, and the data goes on.
+ * An update whose loss or gradient is not finite is refused: weights, moments
+ * and the count of updates stay as they are, the log names the first tensor
+ * with a bad gradient, and training continues with the next batch.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,155 +15,99 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/progress.h"
 #include "base/clock.h"
+#include "base/mem.h"
+#include "base/progress.h"
 #include "train/interrupt.h"
-#include "train/job.h"
-#include "record/ckpt.h"
-
-struct step {
-	const struct batch *b;
-	double start, wait;	/* seconds */
-	double loss, zloss, norm, lr;
-};
+#include "train/job_priv.h"
+#include "train/loader.h"
 
 /* ---- one step ---- */
 
-static void
-queue_batch(struct job *j, const struct batch *b)
-{
-	int64_t t = j->o.seq_len, at, n;
-	float scale = b->targets ? (float)(1.0 / (double)b->targets) : 0;
-
-	job_upload(j, b, j->o.batch_size);
-	for (at = 0; at < j->o.batch_size; at += n) {
-		n = j->o.batch_size - at < j->o.micro_batch ?
-			j->o.batch_size - at : j->o.micro_batch;
-		pass_run(j->pass, &(struct pass_batch){.b = n,
-			.tok = j->tok_d + at * t,
-			.target = j->target_d + at * t,
-			.start = j->o.doc_mask ? j->start_d + at * t : NULL,
-			.scale = scale, .zcoef = (float)j->o.z_loss,
-			.loss = j->loss_d + at * t,
-			.logz = j->logz_d + at * t,
-			.grad = j->opt.grad, .accumulate = at > 0});
-	}
-}
-
-static void
-mean_loss(struct job *j, struct step *s)
-{
-	size_t n = (size_t)(j->o.batch_size * j->o.seq_len), i;
-	double sum = 0, z = 0;
-
-	j->k->download(j->k, j->loss, j->loss_d, n * sizeof *j->loss);
-	if (j->o.z_loss > 0)
-		j->k->download(j->k, j->logz, j->logz_d, n * sizeof *j->logz);
-	for (i = 0; i < n; i++) {
-		if (s->b->target[i] < 0)
-			continue;
-		sum += j->loss[i];
-		if (j->o.z_loss > 0)
-			z += (double)j->logz[i] * j->logz[i];
-	}
-	s->loss = sum / (double)s->b->targets;
-	s->zloss = j->o.z_loss > 0 ?
-		j->o.z_loss * z / (double)s->b->targets : -1;
-}
-
 static int
-refuse(struct job *j, const struct step *s, struct err *e)
+refuse(struct job *j, uint64_t step, const struct trainer_result *r,
+       struct err *e)
 {
-	size_t bad = optim_first_bad(&j->opt);
-	const char *tensor = bad < j->m->nparams ? param_name(j->m, bad) : "";
-	const char *why = !s->b->targets ? "no target tokens" :
-		!isfinite(s->loss) ? "loss is not finite" :
-		"gradient is not finite";
-
-	trainlog_event(j->log, "skip", s->b->step);
-	trainlog_str(j->log, "reason", span_str(why));
-	if (*tensor)
-		trainlog_str(j->log, "tensor", span_str(tensor));
-	if (trainlog_end(j->log, e) < 0)
+	trainlog_event(j->run.log, "skip", step);
+	trainlog_str(j->run.log, "reason", span_str(r->refused));
+	if (r->tensor)
+		trainlog_str(j->run.log, "tensor", span_str(r->tensor));
+	if (trainlog_end(j->run.log, e) < 0)
 		return -1;
 	progress_erase();
-	warn("step %" PRIu64 ": %s%s%s: update refused", s->b->step, why,
-	     *tensor ? ", first in " : "", tensor);
+	warn("step %" PRIu64 ": update refused: %s%s%s", step, r->refused,
+	     r->tensor ? ", first in " : "", r->tensor ? r->tensor : "");
 	if (++j->refused < JOB_MAX_REFUSED)
 		return 0;
 	return err_set(e, "step %" PRIu64 ": %d updates in a row were refused"
-		       " (the last: %s)", s->b->step, j->refused, why);
+		       " (the last: %s)", step, j->refused, r->refused);
 }
 
 static int
-log_step(struct job *j, const struct step *s, struct err *e)
+log_step(struct job *j, struct trainlog_step *l, struct err *e)
 {
-	struct trainlog_step l = {.step = s->b->step, .tokens = j->at.tokens,
-		.loss = s->loss, .grad_norm = s->norm, .lr = s->lr,
-		.step_s = clock_s() - s->start, .data_wait_s = s->wait,
-		.mfu = -1, .z_loss = s->zloss};
-
-	j->seconds += l.step_s;
-	j->last_loss = s->loss;
-	l.tokens_per_s = (double)j->tokens / j->seconds;
-	if (j->peak > 0)
-		l.mfu = l.tokens_per_s *
-			config_flops_per_token(&j->c, j->o.seq_len) / j->peak;
-	if (s->b->step == 0)
-		l.ln_vocab = log((double)j->c.vocab);
-	return trainlog_step(j->log, &l, e);
+	j->seconds += l->step_s;
+	j->last_loss = l->loss;
+	l->tokens_per_s = (double)j->tokens / j->seconds;
+	l->mfu = j->peak > 0 ? l->tokens_per_s *
+		config_flops_per_token(&j->c, j->o.seq_len) / j->peak : -1;
+	if (l->step == 0)
+		l->ln_vocab = log((double)j->c.vocab);
+	return trainlog_step(j->run.log, l, e);
 }
 
-/* With these initial weights the first loss cannot be far from ln V. */
+/* With default initial weights the first loss is close to ln V. */
 static void
-check_first_loss(const struct job *j, const struct step *s)
+check_first_loss(const struct job *j, double loss)
 {
 	double want = log((double)j->c.vocab);
 
-	if (s->b->step || j->o.init_from || j->o.embed_scale != 1 ||
-	    j->o.init_std != 0.02 || !(fabs(s->loss - want) > 0.5))
+	if (j->o.init_from || j->o.embed_scale != 1 ||
+	    j->o.init_std != 0.02 || !(fabs(loss - want) > 0.5))
 		return;
 	progress_erase();
-	warn("first loss is %.3f, ln(vocabulary) is %.3f: something is wrong"
-	     " with the data or the initialization", s->loss, want);
+	warn("first loss is %.3f, but ln(vocabulary) is %.3f: check the data"
+	     " and the initialization", loss, want);
 }
 
 static int
 one_step(struct job *j, struct loader *l, struct err *e)
 {
-	struct schedule lr = options_schedule(&j->o);
-	struct step s = {.start = clock_s()};
+	struct schedule schedule = options_schedule(&j->o);
 	uint64_t tokens = (uint64_t)(j->o.batch_size * j->o.seq_len);
-	int ok;
+	struct trainlog_step line = {.step = j->at.step};
+	struct trainer_result r;
+	double start = clock_s();
+	const struct batch *b = loader_next(l, &line.data_wait_s, e);
 
-	s.b = loader_next(l, &s.wait, e);
-	if (!s.b)
+	if (!b)
 		return -1;
-	s.lr = schedule_lr(&lr, (int64_t)s.b->step);
-	queue_batch(j, s.b);
-	s.norm = optim_norm(&j->opt);
-	mean_loss(j, &s);
-	ok = isfinite(s.loss) && isfinite(s.norm);
-	if (ok) {
+	line.lr = schedule_lr(&schedule, (int64_t)b->step);
+	trainer_step(&j->tr, b, line.lr, j->at.updates + 1, &r);
+	if (!r.refused) {
 		j->at.updates++;
 		j->refused = 0;
-		optim_step(&j->opt, s.lr, s.norm, (int64_t)j->at.updates);
-		j->k->sync(j->k);
 	}
 	j->at.step++;
 	j->at.tokens += tokens;
 	j->tokens += tokens;
-	check_first_loss(j, &s);
-	if (log_step(j, &s, e) < 0 || (!ok && refuse(j, &s, e) < 0))
+	if (b->step == 0)
+		check_first_loss(j, r.loss);
+	line.tokens = j->at.tokens;
+	line.loss = r.loss;
+	line.z_loss = r.z_loss;
+	line.grad_norm = r.grad_norm;
+	line.step_s = clock_s() - start;
+	if (log_step(j, &line, e) < 0)
 		return -1;
-	return 0;
+	return r.refused ? refuse(j, b->step, &r, e) : 0;
 }
 
 /* ---- between steps ---- */
 
 /*
- * As system(), which is no choice: it ignores INT in this process while it
- * waits, so that a Ctrl-C would end the command and not the training.
+ * Like system(), but INT is not ignored in this process meanwhile: Ctrl-C must
+ * end the training, not only the command.
  */
 static int
 run_shell(const char *cmd)
@@ -190,49 +129,31 @@ run_shell(const char *cmd)
 }
 
 static void
-run_after_save(struct job *j, const char *path)
+run_after_save(const struct job *j)
 {
-	char step[24];
+	char step[24], *path;
 	int rc;
 
+	path = xstrf("%s/step-%08" PRIu64, j->run.path, j->at.step);
 	snprintf(step, sizeof step, "%" PRIu64, j->at.step);
 	setenv("ASSAY_CHECKPOINT", path, 1);
 	setenv("ASSAY_STEP", step, 1);
+	free(path);
 	progress_erase();
 	rc = run_shell(j->o.after_save);
 	if (rc != 0)
-		warn("--after-save: command ended with status %d", rc);
+		warn("--after-save: command exited with status %d", rc);
 }
 
 static int
 save(struct job *j, struct err *e)
 {
-	struct state_src src = {j->m, &j->opt, &j->o, &j->id, &j->tok, &j->at,
-		buf_span(&j->history)};
-	double start = clock_s();
-	struct buf path = {0};
-	int rc;
+	struct state_src src = job_state(j);
+	int rc = run_dir_save(&j->run, &src, e);
 
-	if (j->saved == (int64_t)j->at.step)
-		return 0;
-	if (trainlog_sync(j->log, e) < 0 || state_save(j->run, &src, e) < 0)
-		return -1;
-	j->saved = (int64_t)j->at.step;
-	buf_printf(&path, "step-%08" PRIu64, j->at.step);
-	trainlog_event(j->log, "checkpoint", j->at.step);
-	trainlog_str(j->log, "path", buf_span(&path));
-	trainlog_real(j->log, "save_s", clock_s() - start);
-	rc = trainlog_end(j->log, e);
-	if (rc == 0)
-		job_prune(j);
-	if (rc == 0 && j->o.after_save) {
-		buf_reset(&path);
-		buf_printf(&path, "%s/step-%08" PRIu64, j->run, j->at.step);
-		buf_putc(&path, '\0');
-		run_after_save(j, path.p);
-	}
-	buf_clear(&path);
-	return rc;
+	if (rc > 0 && j->o.after_save)
+		run_after_save(j);
+	return rc < 0 ? -1 : 0;
 }
 
 static int
@@ -243,20 +164,20 @@ due(int64_t every, uint64_t step, int64_t last, uint64_t end)
 	return step == end || (every && step && step % (uint64_t)every == 0);
 }
 
-/* Evaluation, samples, checkpoint of this state: 0, 1 interrupted, -1. */
+/* Evaluate, sample and save this state: 0, 1 interrupted, -1. */
 static int
 between_steps(struct job *j, struct err *e)
 {
-	uint64_t end = (uint64_t)j->o.steps;
+	uint64_t end = (uint64_t)j->o.steps, step = j->at.step;
 	int wanted = interrupt_save_wanted(), rc = 0;
 
-	if (j->val && due(j->o.eval_every, j->at.step, j->at.last_eval, end))
+	if (j->data.val && due(j->o.eval_every, step, j->at.last_eval, end))
 		rc = job_evaluate(j, e);
 	if (rc == 0 && j->nprompts &&
-	    due(j->o.sample_every, j->at.step, j->at.last_sample, end))
+	    due(j->o.sample_every, step, j->at.last_sample, end))
 		rc = job_sample(j, e);
-	if (rc == 0 && (wanted || due(j->o.save_every, j->at.step, j->saved,
-				      end)))
+	if (rc == 0 &&
+	    (wanted || due(j->o.save_every, step, j->run.saved, end)))
 		rc = save(j, e);
 	return rc;
 }
@@ -270,13 +191,12 @@ is_over(const struct job *j)
 		(j->o.stop_after && here >= (uint64_t)j->o.stop_after);
 }
 
-/* Saved by a signal: the run must be found where it was left. */
 static int
 end_by(struct job *j, int sig, struct err *e)
 {
-	trainlog_event(j->log, "signal", j->at.step);
-	trainlog_int(j->log, "signal", (uint64_t)sig);
-	if (trainlog_end(j->log, e) < 0 || save(j, e) < 0)
+	trainlog_event(j->run.log, "signal", j->at.step);
+	trainlog_int(j->run.log, "signal", (uint64_t)sig);
+	if (trainlog_end(j->run.log, e) < 0 || save(j, e) < 0)
 		return -1;
 	return sig;
 }
@@ -302,16 +222,21 @@ loop(struct job *j, struct loader *l, struct err *e)
 int
 job_run(struct job *j, struct err *e)
 {
-	struct loader *l = loader_new(&j->train, j->at.step);
+	struct loader_conf conf = {
+		.source = job_source(j, j->data.train),
+		.b = (uint32_t)j->o.batch_size,
+		.order = (enum order_kind)j->o.order,
+		.seed = (uint64_t)j->o.seed};
+	struct loader *l = loader_new(&conf, j->at.step);
 	int rc;
 
 	j->first_step = j->at.step;
 	j->tokens = 0;
 	j->seconds = 0;
 	if (j->at.step >= (uint64_t)j->o.steps)
-		warn("%s: %llu of %lld steps are done: nothing to train,"
-		     " --steps asks for more", j->run,
-		     (unsigned long long)j->at.step, (long long)j->o.steps);
+		warn("%s: %" PRIu64 " of %" PRId64 " steps are done: nothing to"
+		     " train (use --steps to train further)", j->run.path,
+		     j->at.step, j->o.steps);
 	progress_start("training", "steps", (uint64_t)j->o.steps);
 	progress_set(j->at.step);
 	rc = loop(j, l, e);

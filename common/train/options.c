@@ -1,158 +1,139 @@
 /*
- * options.c - see options.h: the table, and what a resume may change
- *
- * The table below is the program's manual in one place.
+ * options.c - see options.h: the table
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "train/options_priv.h"
 #include "record/shard.h"
+#include "train/options_priv.h"
 
 static const char *const dtype_names[] = {"fp32", "bf16", NULL};
 
-#define AT(m) offsetof(struct options, m)
 #define BIG 9007199254740992.0
 
+/* Rows point into this one; options_at() translates. */
+struct options options_any;
+#define AT(member) (&options_any.member)
+
 const struct spec options_specs[] = {
-	{"Shape", 0, ARG_GROUP, 0, 0, "Shape of the model", 0, 0, 0, START},
-	{"preset", 0, ARG_ENUM, AT(preset), "NAME",
-	 "shape by name", 0, 0, preset_names, FIXED},
-	{"hidden-size", 0, ARG_INT, AT(hidden_size), "N",
-	 "width of the residual stream; 0: the preset's", 0, 1048576, 0,
-	 FIXED},
-	{"layers", 0, ARG_INT, AT(layers), "N", "layers; 0: the preset's", 0,
-	 4096, 0, FIXED},
-	{"heads", 0, ARG_INT, AT(heads), "N",
-	 "query heads; 0: the preset's", 0, 65536, 0, FIXED},
-	{"kv-heads", 0, ARG_INT, AT(kv_heads), "N",
-	 "key and value heads; 0: the preset's, else as many as heads", 0,
-	 65536, 0, FIXED},
-	{"head-dim", 0, ARG_INT, AT(head_dim), "N",
-	 "width of a head; 0: hidden size / heads", 0, 256, 0, FIXED},
-	{"intermediate-size", 0, ARG_INT, AT(intermediate_size), "N",
-	 "width of the feed-forward part; 0: the preset's", 0, 1048576, 0,
-	 FIXED},
-	{"vocab-size", 0, ARG_INT, AT(vocab_size), "N",
-	 "ids of the model; 0: those of the tokenizer or the shards", 0,
-	 2147483583, 0, FIXED},
-	{"rope-theta", 0, ARG_REAL, AT(rope_theta), "X",
-	 "base of the rotation; 0: 10000 or the folder's", 0, 1e12, 0, FIXED},
-	{"norm-eps", 0, ARG_REAL, AT(norm_eps), "X",
-	 "epsilon of RMSNorm; 0: 1e-5 or the folder's", 0, 1, 0, FIXED},
-	{"tie-embeddings", 0, ARG_BOOL, AT(tie_embeddings), NULL,
-	 "the output matrix is the embedding", 0, 0, 0, FIXED},
-	{"qk-norm", 0, ARG_BOOL, AT(qk_norm), NULL,
-	 "normalize queries and keys; saved as Qwen3", 0, 0, 0, FIXED},
-	{"init-std", 0, ARG_REAL, AT(init_std), "X",
-	 "standard deviation of initial weights", 1e-9, 100, 0, FIXED},
-	{"embed-scale", 0, ARG_REAL, AT(embed_scale), "X",
-	 "factor on the initial embedding", 1e-9, 1e9, 0, FIXED},
-	{"init-from", 0, ARG_STR, AT(init_from), "DIR",
-	 "start from a Llama or Qwen3 folder of Hugging Face", 0, 0, 0, FIXED},
+	{OPT_GROUP("Shape of the model"), START},
+	{OPT_ENUM("preset", AT(preset), "NAME", config_presets,
+	 "Use a named shape"), FIXED},
+	{OPT_INT("hidden-size", AT(hidden_size), "N", 0, 1048576,
+	 "Width of the residual stream; 0: the preset's"), DERIVED},
+	{OPT_INT("layers", AT(layers), "N", 0, 4096,
+	 "Number of layers; 0: the preset's"), DERIVED},
+	{OPT_INT("heads", AT(heads), "N", 0, 65536,
+	 "Query heads; 0: the preset's"), DERIVED},
+	{OPT_INT("kv-heads", AT(kv_heads), "N", 0, 65536,
+	 "Key and value heads; 0: the preset's, else --heads"), DERIVED},
+	{OPT_INT("head-dim", AT(head_dim), "N", 0, 256,
+	 "Width of a head; 0: hidden size / heads"), DERIVED},
+	{OPT_INT("intermediate-size", AT(intermediate_size), "N", 0, 1048576,
+	 "Width of the MLP; 0: the preset's"), DERIVED},
+	{OPT_INT("vocab-size", AT(vocab_size), "N", 0, 2147483583,
+	 "Vocabulary; 0: that of the tokenizer or the shards"), DERIVED},
+	{OPT_REAL("rope-theta", AT(rope_theta), "X", 0, 1e12,
+	 "RoPE base; 0: 10000 or the folder's"), DERIVED},
+	{OPT_REAL("norm-eps", AT(norm_eps), "X", 0, 1,
+	 "RMSNorm epsilon; 0: 1e-5 or the folder's"), DERIVED},
+	{OPT_BOOL("tie-embeddings", AT(tie_embeddings),
+	 "Use the embedding as the output matrix"), FIXED},
+	{OPT_BOOL("qk-norm", AT(qk_norm),
+	 "Normalize queries and keys; saved as Qwen3"), FIXED},
+	{OPT_REAL("init-std", AT(init_std), "X", 1e-9, 100,
+	 "Standard deviation of initial weights"), FIXED},
+	{OPT_REAL("embed-scale", AT(embed_scale), "X", 1e-9, 1e9,
+	 "Multiply the initial embedding by X"), FIXED},
+	{OPT_STR("init-from", AT(init_from), "DIR",
+	 "Start from a Hugging Face Llama or Qwen3 folder"), FIXED},
 
-	{"Data", 0, ARG_GROUP, 0, 0, "Data", 0, 0, 0, START},
-	{"data", 0, ARG_STRS, AT(data), "PATH",
-	 "shards to train on: files or folders (repeatable)", 0, 0, 0, FREE},
-	{"val-data", 0, ARG_STRS, AT(val_data), "PATH",
-	 "shards to evaluate on (repeatable)", 0, 0, 0, FREE},
-	{"shard-format", 0, ARG_ENUM, AT(shard_format), "NAME",
-	 "format of the shards; auto: by magic number", 0, 0,
-	 shard_read_names, FIXED},
-	{"tokenizer", 0, ARG_STR, AT(tokenizer), "FILE",
-	 "tokenizer.json; saved in every checkpoint", 0, 0, 0, FREE},
-	{"split", 0, ARG_STR, AT(split), "NAME",
-	 "split of a .tiktoken file", 0, 0, 0, FIXED},
-	{"seq-len", 0, ARG_INT, AT(seq_len), "N",
-	 "tokens a window; 0: as the shards were packed", 0, 16777216, 0,
-	 FIXED},
-	{"batch-size", 0, ARG_INT, AT(batch_size), "N", "windows a step", 1,
-	 16777216, 0, FIXED},
-	{"micro-batch", 0, ARG_INT, AT(micro_batch), "N",
-	 "windows at once, the rest accumulates; 0: about 4096 tokens", 0,
-	 16777216, 0, FIXED},
-	{"accum", 0, ARG_INT, AT(accum), "N",
-	 "micro-batches a step; 0: as --micro-batch says", 0, 16777216, 0,
-	 FIXED},
-	{"order", 0, ARG_ENUM, AT(order), "NAME",
-	 "order of windows; random draws with replacement", 0, 0,
-	 order_names, FIXED},
-	{"doc-mask", 0, ARG_BOOL, AT(doc_mask), NULL,
-	 "documents of a window do not see each other", 0, 0, 0, FIXED},
+	{OPT_GROUP("Data"), START},
+	{OPT_STRS("data", AT(data), "PATH",
+	 "Train on these shards: files or folders (repeatable)"), FREE},
+	{OPT_STRS("val-data", AT(val_data), "PATH",
+	 "Evaluate on these shards (repeatable)"), FREE},
+	{OPT_ENUM("shard-format", AT(shard_format), "NAME", shard_read_names,
+	 "Format of the shards; auto: by magic number"), FIXED},
+	{OPT_STR("tokenizer", AT(tokenizer), "FILE",
+	 "Tokenizer; copied into every checkpoint"), FREE | DERIVED},
+	{OPT_STR("split", AT(split), "NAME",
+	 "Pre-tokenization of a .tiktoken file"), FIXED},
+	{OPT_INT("seq-len", AT(seq_len), "N", 0, 16777216,
+	 "Tokens per window; 0: as packed"), DERIVED},
+	{OPT_INT("batch-size", AT(batch_size), "N", 1, 16777216,
+	 "Windows per step"), FIXED},
+	{OPT_INT("micro-batch", AT(micro_batch), "N", 0, 16777216,
+	 "Windows computed at once; 0: about 4096 tokens"), REDERIVED},
+	{OPT_INT("accum", AT(accum), "N", 0, 16777216,
+	 "Micro-batches per step; 0: from --micro-batch"), FIXED},
+	{OPT_ENUM("order", AT(order), "NAME", order_names,
+	 "Order of windows; random: with replacement"), FIXED},
+	{OPT_BOOL("doc-mask", AT(doc_mask),
+	 "Mask attention across document boundaries"), FIXED},
 
-	{"Opt", 0, ARG_GROUP, 0, 0, "Optimizer", 0, 0, 0, START},
-	{"steps", 0, ARG_INT, AT(steps), "N", "updates in the whole run", 0,
-	 BIG, 0, FREE},
-	{"lr", 0, ARG_REAL, AT(lr), "X", "peak learning rate", 1e-12, 1e3, 0,
-	 FIXED},
-	{"min-lr", 0, ARG_REAL, AT(min_lr), "X",
-	 "learning rate at the end; -1: a tenth of --lr", -1, 1e3, 0, FIXED},
-	{"warmup-steps", 0, ARG_INT, AT(warmup_steps), "N",
-	 "steps of linear warm-up", 0, BIG, 0, FIXED},
-	{"schedule", 0, ARG_ENUM, AT(schedule), "NAME",
-	 "of the learning rate; wsd: warm-up, stable, decay", 0, 0,
-	 schedule_names, FIXED},
-	{"decay-steps", 0, ARG_INT, AT(decay_steps), "N",
-	 "steps of the decay of wsd; -1: a fifth of --steps", -1, BIG, 0,
-	 FIXED},
-	{"beta1", 0, ARG_REAL, AT(beta1), "X", "AdamW: decay of the mean", 0,
-	 0.9999999, 0, FIXED},
-	{"beta2", 0, ARG_REAL, AT(beta2), "X",
-	 "AdamW: decay of the square", 0, 0.9999999, 0, FIXED},
-	{"eps", 0, ARG_REAL, AT(eps), "X", "AdamW: epsilon", 1e-30, 1, 0,
-	 FIXED},
-	{"weight-decay", 0, ARG_REAL, AT(weight_decay), "X",
-	 "AdamW: decay of matrices", 0, 100, 0, FIXED},
-	{"decay-embeddings", 0, ARG_BOOL, AT(decay_embeddings), NULL,
-	 "the decay is for the embedding too", 0, 0, 0, FIXED},
-	{"clip", 0, ARG_REAL, AT(clip), "X",
-	 "largest norm of the whole gradient; 0: no limit", 0, 1e30, 0,
-	 FIXED},
-	{"z-loss", 0, ARG_REAL, AT(z_loss), "X",
-	 "weight of the mean of log(Z)^2 in what is minimized", 0, 1, 0,
-	 FIXED},
-	{"seed", 0, ARG_INT, AT(seed), "N",
-	 "of initial weights and of the order", 0, BIG, 0, FIXED},
-	{"dtype", 0, ARG_ENUM, AT(dtype), "NAME",
-	 "of weights and activations", 0, 0, dtype_names, FIXED},
+	{OPT_GROUP("Optimizer"), START},
+	{OPT_INT("steps", AT(steps), "N", 0, BIG,
+	 "Updates in the whole run"), FREE},
+	{OPT_REAL("lr", AT(lr), "X", 1e-12, 1e3, "Peak learning rate"), FIXED},
+	{OPT_REAL("min-lr", AT(min_lr), "X", -1, 1e3,
+	 "Final learning rate; -1: --lr / 10"), REDERIVED},
+	{OPT_INT("warmup-steps", AT(warmup_steps), "N", 0, BIG,
+	 "Steps of linear warmup"), FIXED},
+	{OPT_ENUM("schedule", AT(schedule), "NAME", schedule_names,
+	 "Learning rate schedule"), FIXED},
+	{OPT_INT("decay-steps", AT(decay_steps), "N", -1, BIG,
+	 "Steps of wsd's final decay; -1: --steps / 5"), REDERIVED},
+	{OPT_REAL("beta1", AT(beta1), "X", 0, 0.9999999, "AdamW beta1"), FIXED},
+	{OPT_REAL("beta2", AT(beta2), "X", 0, 0.9999999, "AdamW beta2"), FIXED},
+	{OPT_REAL("eps", AT(eps), "X", 1e-30, 1, "AdamW epsilon"), FIXED},
+	{OPT_REAL("weight-decay", AT(weight_decay), "X", 0, 100,
+	 "Weight decay of matrices"), FIXED},
+	{OPT_BOOL("decay-embeddings", AT(decay_embeddings),
+	 "Decay the embedding too"), FIXED},
+	{OPT_REAL("clip", AT(clip), "X", 0, 1e30,
+	 "Clip the gradient norm to X; 0: off"), FIXED},
+	{OPT_REAL("z-loss", AT(z_loss), "X", 0, 1,
+	 "Weight of the z-loss"), FIXED},
+	{OPT_INT("seed", AT(seed), "N", 0, BIG,
+	 "Seed of the initial weights and the order"), FIXED},
+	{OPT_ENUM("dtype", AT(dtype), "NAME", dtype_names,
+	 "Type of weights and activations"), FIXED},
 
-	{"Run", 0, ARG_GROUP, 0, 0, "Run", 0, 0, 0, START},
-	{"output", 'o', ARG_STR, AT(out), "DIR", "folder of the run", 0, 0, 0,
-	 START},
-	{"save-every", 0, ARG_INT, AT(save_every), "N",
-	 "steps between checkpoints; 0: only at the end", 0, BIG, 0, FREE},
-	{"keep", 0, ARG_INT, AT(keep), "N",
-	 "checkpoints to keep; 0: all", 0, BIG, 0, FREE},
-	{"after-save", 0, ARG_STR, AT(after_save), "CMD",
-	 "run by sh after each checkpoint, ASSAY_CHECKPOINT names it", 0, 0,
-	 0, FREE},
-	{"eval-every", 0, ARG_INT, AT(eval_every), "N",
-	 "steps between evaluations; 0: only at the end", 0, BIG, 0, FREE},
-	{"eval-windows", 0, ARG_INT, AT(eval_windows), "N",
-	 "windows of --val-data to evaluate on; 0: all", 0, BIG, 0, FREE},
-	{"sample-every", 0, ARG_INT, AT(sample_every), "N",
-	 "steps between samples; 0: only at the end", 0, BIG, 0, FREE},
-	{"sample-tokens", 0, ARG_INT, AT(sample_tokens), "N",
-	 "tokens a sample", 1, 1048576, 0, FREE},
-	{"prompts", 0, ARG_STR, AT(prompts), "FILE",
-	 "prompts of the samples, JSON Lines {\"prompt\"}", 0, 0, 0, FREE},
-	{"prompt", 0, ARG_STRS, AT(prompt), "TEXT",
-	 "a prompt of the samples (repeatable)", 0, 0, 0, FREE},
-	{"peak-tflops", 0, ARG_REAL, AT(peak_tflops), "X",
-	 "yardstick of mfu; 0: measured at the start", 0, 1e9, 0, FREE},
-	{"config", 0, ARG_STR, AT(config), "FILE",
-	 "options from a JSON file, same names", 0, 0, 0, START},
-	{"resume", 0, ARG_STR, AT(resume), "DIR",
-	 "go on from the newest valid checkpoint of a run", 0, 0, 0, START},
-	{"stop-after", 0, ARG_INT, AT(stop_after), "N",
-	 "end saved after N steps of this start; 0: at --steps", 0, BIG, 0,
-	 START},
-	{"device", 0, ARG_STR, AT(device), "NAME",
-	 "table of kernels: cpu, cpu:ISA, ref", 0, 0, 0, START},
-	{"allow-changed-data", 0, ARG_FLAG, AT(allow_changed_data), NULL,
-	 "resume although the shards are others", 0, 0, 0, START},
-	{"allow-changed-config", 0, ARG_FLAG, AT(allow_changed_config), NULL,
-	 "resume with other values of fixed options", 0, 0, 0, START},
+	{OPT_GROUP("Run"), START},
+	{OPT_STR("output", AT(out), "DIR",
+	 "Create the run in DIR", .letter = 'o'), START},
+	{OPT_INT("save-every", AT(save_every), "N", 0, BIG,
+	 "Steps between checkpoints; 0: only at the end"), FREE},
+	{OPT_INT("keep", AT(keep), "N", 0, BIG,
+	 "Keep the N newest checkpoints; 0: all"), FREE},
+	{OPT_STR("after-save", AT(after_save), "CMD",
+	 "Run CMD in sh after each checkpoint"), FREE},
+	{OPT_INT("eval-every", AT(eval_every), "N", 0, BIG,
+	 "Steps between evaluations; 0: only at the end"), FREE},
+	{OPT_INT("eval-windows", AT(eval_windows), "N", 0, BIG,
+	 "Windows per evaluation; 0: all"), FREE},
+	{OPT_INT("sample-every", AT(sample_every), "N", 0, BIG,
+	 "Steps between samples; 0: only at the end"), FREE},
+	{OPT_INT("sample-tokens", AT(sample_tokens), "N", 1, 1048576,
+	 "Tokens per sample"), FREE},
+	{OPT_STR("prompts", AT(prompts), "FILE",
+	 "Read prompts for samples, JSON Lines {\"prompt\"}"), FREE},
+	{OPT_STRS("prompt", AT(prompt), "TEXT",
+	 "Sample after TEXT (repeatable)"), FREE},
+	{OPT_REAL("peak-tflops", AT(peak_tflops), "X", 0, 1e9,
+	 "Peak rate that mfu is relative to; 0: measure"), FREE},
+	{OPT_STR("config", AT(config), "FILE",
+	 "Read options from a JSON file"), START},
+	{OPT_STR("resume", AT(resume), "DIR",
+	 "Resume a run from its newest valid checkpoint"), START},
+	{OPT_INT("stop-after", AT(stop_after), "N", 0, BIG,
+	 "Save and exit after N more steps; 0: at --steps"), START},
+	{OPT_STR("device", AT(device), "NAME",
+	 "Kernels to use: cpu, cpu:ISA, ref"), START},
+	{OPT_FLAG("allow-changed-data", AT(allow_changed_data),
+	 "Resume even if the shards have changed"), START},
+	{OPT_FLAG("allow-changed-config", AT(allow_changed_config),
+	 "Resume even if fixed options have changed"), START},
 };
 
 enum { NSPECS = sizeof options_specs / sizeof *options_specs };
@@ -162,26 +143,12 @@ const size_t options_nspecs = NSPECS;
 void
 options_init(struct options *o)
 {
-	memset(o, 0, sizeof *o);
-	o->init_std = 0.02;
-	o->embed_scale = 1;
-	o->tie_embeddings = 1;
-	o->batch_size = 16;
-	o->order = ORDER_SHUFFLE;
-	o->doc_mask = 1;
-	o->steps = 1000;
-	o->decay_steps = -1;
-	o->lr = 1e-3;
-	o->min_lr = -1;
-	o->beta1 = 0.9;
-	o->beta2 = 0.95;
-	o->eps = 1e-8;
-	o->weight_decay = 0.1;
-	o->clip = 1;
-	o->dtype = K_BF16;
-	o->eval_windows = 64;
-	o->sample_tokens = 64;
-	o->device = "cpu";
+	*o = (struct options){.init_std = 0.02, .embed_scale = 1,
+		.tie_embeddings = 1, .batch_size = 16, .order = ORDER_SHUFFLE,
+		.doc_mask = 1, .steps = 1000, .decay_steps = -1, .lr = 1e-3,
+		.min_lr = -1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
+		.weight_decay = 0.1, .clip = 1, .seed = 1, .dtype = K_BF16,
+		.eval_windows = 64, .sample_tokens = 64, .device = "cpu"};
 }
 
 size_t
@@ -193,12 +160,11 @@ options_table(struct options *o, struct arg *rows)
 	for (i = 0; i < NSPECS; i++) {
 		const struct spec *s = &options_specs[i];
 
-		rows[i] = (struct arg){
-			.name = s->type == ARG_GROUP ? s->help : s->name,
-			.letter = s->letter, .type = s->type,
-			.to = (char *)o + s->at, .meta = s->meta,
-			.help = s->help, .lo = s->lo, .hi = s->hi,
-			.choices = s->choices, .given = &o->given[i]};
+		rows[i] = s->arg;
+		if (s->arg.type == ARG_GROUP)
+			continue;
+		rows[i].to = options_at(o, s);
+		rows[i].given = &o->given[i];
 	}
 	rows[i] = (struct arg)OPT_END;
 	return NSPECS;
@@ -222,18 +188,16 @@ options_find(struct span key)
 	size_t i;
 
 	for (i = 0; i < NSPECS; i++)
-		if (options_specs[i].type != ARG_GROUP &&
-		    same_key(options_specs[i].name, key))
+		if (options_specs[i].arg.type != ARG_GROUP &&
+		    same_key(options_specs[i].arg.name, key))
 			return i;
 	return NSPECS;
 }
 
-/* ---- resume ---- */
-
 size_t
-options_size(enum arg_type t)
+options_size(const struct spec *s)
 {
-	switch (t) {
+	switch (s->arg.type) {
 	case ARG_INT: return sizeof(int64_t);
 	case ARG_REAL: return sizeof(double);
 	case ARG_STR: return sizeof(char *);
@@ -243,42 +207,26 @@ options_size(enum arg_type t)
 }
 
 int
-options_override(struct options *o, const struct options *cmd,
-		 struct buf *changed, struct err *e)
+options_same(const struct options *a, const struct options *b,
+	     const struct spec *s)
 {
-	struct buf was = {0}, is = {0};
-	size_t i;
-	int rc = 0;
+	return !memcmp(options_at(a, s), options_at(b, s), options_size(s));
+}
 
-	for (i = 0; i < NSPECS && rc == 0; i++) {
-		const struct spec *s = &options_specs[i];
+struct schedule
+options_schedule(const struct options *o)
+{
+	return (struct schedule){.kind = (enum schedule_kind)o->schedule,
+		.steps = o->steps, .warmup = o->warmup_steps,
+		.decay = o->decay_steps, .peak = o->lr, .min = o->min_lr};
+}
 
-		if (s->type == ARG_GROUP ||
-		    (s->state != START && !cmd->given[i]))
-			continue;
-		if (s->state != START) {
-			buf_reset(&was);
-			buf_reset(&is);
-			options_put(s, (char *)o + s->at, &was);
-			options_put(s, (const char *)cmd + s->at, &is);
-			if (span_eq(buf_span(&was), buf_span(&is)))
-				continue;
-			if (s->state == FIXED && !cmd->allow_changed_config)
-				rc = err_set(e, "--%s is %.*s, the run has"
-					     " %.*s (--allow-changed-config"
-					     " changes it)", s->name,
-					     (int)is.n, is.p, (int)was.n,
-					     was.p);
-			buf_printf(changed, "%s %.*s %.*s\n", s->name,
-				   (int)was.n, was.p, (int)is.n, is.p);
-		}
-		memcpy((char *)o + s->at, (const char *)cmd + s->at,
-		       options_size(s->type));
-		o->derived[i] = 0;
-	}
-	buf_clear(&was);
-	buf_clear(&is);
-	if (changed->n)
-		options_forget_derived(o);
-	return rc;
+struct trainer_conf
+options_trainer(const struct options *o)
+{
+	return (struct trainer_conf){.seq_len = o->seq_len,
+		.batch_size = o->batch_size, .micro_batch = o->micro_batch,
+		.dtype = (enum kdtype)o->dtype, .doc_mask = o->doc_mask,
+		.z_loss = o->z_loss, .optim = {o->beta1, o->beta2, o->eps,
+			o->weight_decay, o->decay_embeddings, o->clip}};
 }

@@ -1,13 +1,13 @@
 /*
- * options.h - everything that lm-train can be told, as one struct
+ * options.h - all options of lm-train in one struct
  *
- * One table names each option once: it makes the command line, --config FILE,
- * run/config.json and the comparison at a resume.  Keys in a file are the
- * option's name with _ or - between words ("seq_len"); switches are true or
- * false, lists are arrays.
+ * One table (options.c) names each option once.  The command line, --config
+ * FILE, run/config.json and the comparison made by --resume all use it.  In a
+ * file an option is a key with the same name, with _ or - between words
+ * ("seq_len"); switches are true or false, lists are arrays.
  *
- * Values in order of strength: command line, --config FILE, the preset or the
- * folder of --init-from, the defaults.
+ * Precedence: command line, --config FILE, preset or --init-from folder,
+ * defaults.
  */
 #ifndef ASSAY_OPTIONS_H
 #define ASSAY_OPTIONS_H
@@ -19,10 +19,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "kernels/kernels.h"
 #include "model/config.h"
 #include "model/schedule.h"
 #include "record/order.h"
+#include "train/trainer.h"
 
 enum { OPTIONS_MAX = 80 };
 
@@ -39,9 +39,9 @@ struct options {
 	int shard_format;
 	const char *tokenizer, *split;
 	int64_t seq_len;	/* T; 0: that of the shards */
-	int64_t batch_size;	/* windows a step */
+	int64_t batch_size;	/* windows per step */
 	int64_t micro_batch;	/* windows at once; 0: chosen */
-	int64_t accum;		/* micro-batches a step; 0: by micro_batch */
+	int64_t accum;		/* micro-batches per step; 0: by micro_batch */
 	int order;		/* enum order_kind */
 	int doc_mask;
 	/* optimizer */
@@ -52,7 +52,7 @@ struct options {
 	int decay_embeddings;
 	int64_t seed;
 	int dtype;		/* enum kdtype */
-	/* the run */
+	/* run */
 	const char *out;
 	int64_t save_every, keep;
 	const char *after_save;
@@ -60,64 +60,72 @@ struct options {
 	const char *prompts;
 	struct arg_list prompt;
 	double peak_tflops;
-	/* of this start alone: not stored */
+	/* not stored */
 	const char *config, *resume, *device;
 	int64_t stop_after;
 	int allow_changed_data, allow_changed_config;
-	/* a row of the table each */
-	int given[OPTIONS_MAX];		/* on the command line */
-	int in_file[OPTIONS_MAX];	/* of --config, chosen there */
-	int derived[OPTIONS_MAX];	/* chosen by nobody: follows from others */
+	/* indexed by row of the table */
+	int given[OPTIONS_MAX];		/* set on the command line */
+	int in_file[OPTIONS_MAX];	/* set by --config */
+	int derived[OPTIONS_MAX];	/* set by nobody: follows from others */
 };
 
 void options_init(struct options *o);
 
-/* Rows of the option table that write into o; returns how many. */
+/* Fill the rows of an option table that writes to o; returns their number. */
 size_t options_table(struct options *o, struct arg *rows);
 
+/* Parts of the options, after options_resolve(). */
+struct schedule options_schedule(const struct options *o);
+struct trainer_conf options_trainer(const struct options *o);
+
+/* --- options_json.c --- */
+
 /*
- * For a new run: take the values of a file, except those that stood on the
- * command line and those that the file itself calls derived.  A key that is
- * no option, a wrong type or a value out of range is an error.
+ * For a new run: read a file.  Options from the command line and options that
+ * the file lists as derived keep their value.  An unknown key, a wrong type
+ * or a value out of range is an error.
  */
 int options_load(struct options *o, const char *path, struct err *e);
 
-/* For a resume: take all values of a run's config.json, and what is derived. */
+/* For a resume: read every value of a run's config.json, derived or not. */
 int options_restore(struct options *o, const char *path, struct err *e);
 
 /*
- * For a resume: o holds the stored run; every option given in cmd replaces
- * its value.  One that decides what is computed may only be repeated with the
- * stored value, unless allow_changed_config: error by name.  What changed is
- * appended to `changed` as "name old new" lines.  After a change min_lr,
- * decay_steps and micro_batch, where derived, wait for options_resolve().
+ * Write the stored options as members "key": value of a JSON object, one per
+ * line, without braces.  The last member is "derived", the list of options
+ * that nobody set.
  */
-int options_override(struct options *o, const struct options *cmd,
-		     struct buf *changed, struct err *e);
+void options_json(const struct options *o, struct buf *b);
 
-/* Before anything is resolved, in a new run: what nobody chose is derived. */
+/* --- options_resolve.c --- */
+
+/* For a new run, before options_resolve(): set o->derived. */
 void options_mark_derived(struct options *o);
 
-/* Append to `changed` what was derived anew and is another value now. */
-void options_note_derived(const struct options *o, const struct options *was,
-			  struct buf *changed);
-
 /*
- * Fill in what follows from other values: the shape into c (from a folder, of
- * --init-from or of the checkpoint, else from the preset and the options),
- * min_lr, micro_batch.  seq_len is set.  vocab: ids of the tokenizer or the
- * shards.  Sets the options to what was resolved.
+ * Compute what follows from other values: the shape (from folder, which is
+ * that of --init-from or a checkpoint, else from the preset and the options),
+ * min_lr, decay_steps, micro_batch.  Stores the results in c and in o.
+ * o->seq_len must be set.  vocab: ids in the tokenizer or the shards.
  */
 int options_resolve(struct options *o, const char *folder, int64_t vocab,
 		    struct model_config *c, struct err *e);
 
-/*
- * The stored options as members "key": value of a JSON object, a line each,
- * without braces; every line begins with ",\n  " except the first.  The last
- * one is "derived", the names of those that nobody chose.
- */
-void options_json(const struct options *o, struct buf *b);
+/* --- options_resume.c --- */
 
-struct schedule options_schedule(const struct options *o);
+/*
+ * For a resume: o holds the stored options; apply those given in cmd.  An
+ * option that affects the result must keep its value, unless cmd has
+ * allow_changed_config: otherwise an error by name.  Changes are appended to
+ * `changed` as lines "key old new".  After a change, derived min_lr,
+ * decay_steps and micro_batch are left for options_resolve().
+ */
+int options_override(struct options *o, const struct options *cmd,
+		     struct buf *changed, struct err *e);
+
+/* Append to `changed` the derived options that options_resolve() changed. */
+void options_note_derived(const struct options *o, const struct options *was,
+			  struct buf *changed);
 
 #endif

@@ -1,11 +1,10 @@
 /*
  * state.c - see state.h
  *
- * Tensors stream from the device to the file in pieces.  The moments and the
- * master weights are floats on both sides: a resume gets the very bits.  The
- * weights in model.safetensors are not read at a resume, they are the rounded
- * master weights; that they are is checked instead, for a folder in which
- * someone exchanged one of the two files must not go on as if nothing was.
+ * Tensors are streamed from the device to the file.  Moments and master
+ * weights are float in both, so a resume restores the same bits.  A resume
+ * computes the weights from the master weights and only compares them with
+ * model.safetensors, to detect that one of the two files was replaced.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +13,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "train/state.h"
 #include "record/ckpt.h"
+#include "train/state.h"
 
 static const char *const flats[] = {"master.", "m.", "v."};
 
@@ -25,7 +24,7 @@ flat_of(const struct optim *o, int which)
 	return which == 0 ? o->master : which == 1 ? o->m1 : o->m2;
 }
 
-/* Bytes that state_save() will write, about. */
+/* About the number of bytes that state_save() writes. */
 static uint64_t
 state_bytes(const struct state_src *s)
 {
@@ -41,7 +40,7 @@ to_ckpt(void *ctx, const void *p, size_t bytes, struct err *e)
 	return ckpt_write(ctx, p, bytes, e);
 }
 
-/* The header of a file with `sets` tensors for each one of the model. */
+/* The header of a file with `sets` tensors per tensor of the model. */
 static int
 put_header(struct ckpt_writer *w, const struct llama *m,
 	   const char *const *prefix, size_t sets, enum st_dtype d,
@@ -189,7 +188,7 @@ get_count(const struct json *j, const char *key, uint64_t *to,
 	const struct json *v = json_get(j, key);
 
 	if (!v || !v->is_int || v->i < 0)
-		return err_set(e, "%s: %s is missing or no count", path, key);
+		return err_set(e, "%s: %s is missing or not a count", path, key);
 	*to = (uint64_t)v->i;
 	return 0;
 }
@@ -205,7 +204,7 @@ get_hash(const struct json *j, const char *key, uint64_t *to,
 		memcpy(hex, v->str.p, 16);
 	*to = strtoull(hex, &end, 16);
 	if (end != hex + 16)
-		return err_set(e, "%s: %s is missing or no hash", path, key);
+		return err_set(e, "%s: %s is missing or not a hash", path, key);
 	return 0;
 }
 
@@ -216,42 +215,40 @@ get_last(const struct json *j, const char *key, int64_t *to, const char *path,
 	const struct json *v = json_get(j, key);
 
 	if (!v || !v->is_int)
-		return err_set(e, "%s: %s is missing", path, key);
+		return err_set(e, "%s: %s is missing or not an integer", path,
+			       key);
 	*to = v->i;
 	return 0;
 }
 
-/* A JSON value as text again: history is kept, not understood. */
+/* Write a JSON value again as text: history is copied, not interpreted. */
 static void
 put_json(const struct json *j, struct buf *b)
 {
+	static const char *const words[] = {"null", "false", "true"};
+	int object = j->type == JSON_OBJECT;
 	size_t i;
 
-	switch (j->type) {
-	case JSON_NULL: buf_puts(b, "null"); return;
-	case JSON_TRUE: buf_puts(b, "true"); return;
-	case JSON_FALSE: buf_puts(b, "false"); return;
-	case JSON_STRING: json_put_str(b, j->str); return;
-	case JSON_NUMBER:
-		if (j->is_int)
-			json_put_int(b, j->i);
-		else
-			json_put_real(b, j->num);
-		return;
-	default:
-		break;
-	}
-	buf_putc(b, j->type == JSON_ARRAY ? '[' : '{');
-	for (i = 0; i < j->n; i++) {
-		if (i)
-			buf_puts(b, ", ");
-		if (j->type == JSON_OBJECT) {
-			json_put_str(b, j->kids[i].key);
-			buf_puts(b, ": ");
+	if (j->type <= JSON_TRUE)
+		buf_puts(b, words[j->type]);
+	else if (j->type == JSON_STRING)
+		json_put_str(b, j->str);
+	else if (j->type == JSON_NUMBER && j->is_int)
+		json_put_int(b, j->i);
+	else if (j->type == JSON_NUMBER)
+		json_put_real(b, j->num);
+	else {
+		buf_putc(b, object ? '{' : '[');
+		for (i = 0; i < j->n; i++) {
+			buf_puts(b, i ? ", " : "");
+			if (object) {
+				json_put_str(b, j->kids[i].key);
+				buf_puts(b, ": ");
+			}
+			put_json(&j->kids[i], b);
 		}
-		put_json(&j->kids[i], b);
+		buf_putc(b, object ? '}' : ']');
 	}
-	buf_putc(b, j->type == JSON_ARRAY ? ']' : '}');
 }
 
 static void
@@ -294,7 +291,7 @@ state_load(const char *dir, struct run_state *at, struct data_id *d,
 }
 
 struct compare {
-	const char *file;	/* bytes of the stored tensor, perhaps odd */
+	const char *file;	/* bytes of the stored tensor, unaligned */
 	size_t at;
 };
 
@@ -324,7 +321,7 @@ check_weights(const char *dir, const struct llama *m, struct err *e)
 		struct err why = {0};
 
 		if (t->dtype != d)
-			continue;	/* --dtype was changed on purpose */
+			continue;	/* --dtype was changed */
 		if (llama_read_weights(m, &m->tensor[i], same_bytes, &c,
 				       &why) < 0)
 			rc = err_set(e, "%s: tensor %s is not the rounded"

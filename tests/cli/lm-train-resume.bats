@@ -41,7 +41,7 @@ load lm-train
 		seek=9000 conv=notrunc 2> "$T/dd"
 	run --separate-stderr resume "$T/r"
 	[ "$status" -eq 0 ]
-	[[ $stderr == *step-00000008/optimizer.safetensors*passing\ over* ]]
+	[[ $stderr == *step-00000008/optimizer.safetensors*"skipping this checkpoint"* ]]
 	same_run "$W/base" "$T/r"
 	for d in "$T"/r/step-*; do
 		: > "$d/model.safetensors"
@@ -87,7 +87,7 @@ load lm-train
 	refused resume "$T/r" --seq-len 16
 	[[ $stderr == *--seq-len* ]]
 	refused resume "$T/r" --data "$W/val"
-	[[ $stderr == *"not those of the run"* ]]
+	[[ $stderr == *"the shards have changed"* ]]
 	resume "$T/r" --lr 0.5 --allow-changed-config --steps 9
 	grep -q '"type":"lr_restart","step":8,"lr_before":0.0' "$T/r/train.jsonl"
 	run -1 grep -q lr_restart "$W/base/train.jsonl"
@@ -97,7 +97,7 @@ load lm-train
 
 @test "a checkpoint in place of its run is named as such" {
 	refused resume "$W/base/latest"
-	[[ $stderr == *"/latest: a checkpoint, "*"folder of its run"* ]]
+	[[ $stderr == *"/latest: is a checkpoint"*"folder of its run"* ]]
 }
 
 @test "each option that decides what is computed is refused by name" {
@@ -164,13 +164,13 @@ load lm-train
 	rm "$T"/r/step-*/optimizer.safetensors
 	refused resume "$T/r"
 	[[ $stderr == *"step-00000008/optimizer.safetensors: cannot open"* ]]
-	[[ $stderr == *"no valid checkpoint among 2 (--init-from a checkpoint starts anew from its weights alone)"* ]]
+	[[ $stderr == *"no valid checkpoint among 2 (use --init-from to start a new run from the weights of a checkpoint)"* ]]
 	# a manifest that does not ask for it does not help
 	for m in "$T"/r/step-*/manifest.json; do
 		perl -0pi -e 's/,\s*"optimizer.safetensors":\{[^}]*\}//' "$m"
 	done
 	refused resume "$T/r"
-	[[ $stderr == *"step-00000008/optimizer.safetensors"*"(--init-from $T/r/step-00000008 starts"* ]]
+	[[ $stderr == *"step-00000008/optimizer.safetensors"*"(use --init-from $T/r/step-00000008 to start a new run"* ]]
 	"$BIN/lm-train" --init-from "$T/r/latest" --data "$W/train" --steps 1 \
 		--batch-size 4 --peak-tflops 1 -o "$T/new"
 }
@@ -222,7 +222,7 @@ load lm-train
 	train -o "$T/r" --schedule wsd --steps 10 --stop-after 6
 	resume "$T/r" --steps 20
 	same_run "$T/long" "$T/r"
-	grep -q '"changed":"steps 10 20\\ndecay-steps 2 4\\n"' "$T/r/train.jsonl"
+	grep -q '"changed":"steps 10 20\\ndecay_steps 2 4\\n"' "$T/r/train.jsonl"
 	train -o "$T/q" --schedule wsd --steps 10 --decay-steps 3 --stop-after 6
 	resume "$T/q" --steps 20
 	[ "$(value decay_steps "$T/q/config.json")" = 3 ]
@@ -363,7 +363,7 @@ load lm-train
 	[ "$(wc -l < "$T/saved")" = 6 ]
 	run --separate-stderr train -o "$T/q" --steps 1 --after-save 'exit 7'
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"--after-save: command ended with status 7"* ]]
+	[[ $stderr == *"--after-save: command exited with status 7"* ]]
 }
 
 @test "--keep: with a reader, with a folder inside, and where it cannot" {

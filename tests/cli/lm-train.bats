@@ -279,7 +279,7 @@ load lm-train
 	refused "${zero[@]}" --vocab-size 1 -o "$T/r"
 	[[ $stderr == *"vocabulary is 1, expected 2 to"* ]]
 	refused "${zero[@]}" -o "$T/r"
-	[[ $stderr == *"no vocabulary: give --tokenizer or --vocab-size"* ]]
+	[[ $stderr == *"no vocabulary: use --tokenizer or --vocab-size"* ]]
 	"${zero[@]}" --vocab-size 2 -o "$T/two"
 	[ "$(value vocab_size "$T/two/latest/config.json")" = 2 ]
 	for i in $(seq 40); do printf '\001\000'; done > "$T/x.bin"

@@ -165,7 +165,7 @@ refused_by_name(void **state)
 		{"\"model_type\":\"qwen3\",\"layer_types\":["
 		 "\"sliding_attention\"]", "layer_types"},
 		{"\"model_type\":\"llama\",\"num_key_value_heads\":3",
-		 "no multiple"},
+		 "not a multiple"},
 		{"\"model_type\":\"llama\",\"head_dim\":5", "odd"},
 		{"\"model_type\":\"llama\",\"rms_norm_eps\":0", "norm eps"},
 		{"\"model_type\":\"llama\",\"rms_norm_eps\":\"x\"",

@@ -130,7 +130,7 @@ run_with(const struct options *o, struct kernels *k,
 	 void (*before)(struct job *), struct err *e)
 {
 	uint32_t ids[3] = {40, 41, 42};
-	struct prompt p[] = {{span_str("abc"), ids, 3},
+	struct job_prompt p[] = {{span_str("abc"), ids, 3},
 		{span_str("bc"), ids + 1, 2}};
 	struct job j;
 	int rc = job_open(&j, o, k, e);
@@ -276,7 +276,7 @@ threads_give_the_same_bits(void **state)
 static void
 forget_m(struct job *j)
 {
-	j->k->zero(j->k, j->opt.m1, (size_t)j->m->flat * 4);
+	j->tr.k->zero(j->tr.k, j->tr.opt.m1, (size_t)j->tr.m->flat * 4);
 }
 
 static void
@@ -530,9 +530,9 @@ break_weights(struct job *j)
 {
 	float x = INFINITY;
 
-	j->k->upload(j->k, j->opt.master, &x, 4);
-	j->k->sync(j->k);
-	llama_set(j->m, j->opt.master);
+	j->tr.k->upload(j->tr.k, j->tr.opt.master, &x, 4);
+	j->tr.k->sync(j->tr.k);
+	llama_set(j->tr.m, j->tr.opt.master);
 }
 
 static void
@@ -614,16 +614,16 @@ refused_by_name(void **state)
 	refuse(&o, "");
 	o = base_options("never");
 	o.kv_heads = 3;
-	refuse(&o, "no multiple of 3 kv heads");
+	refuse(&o, "are not a multiple of 3 kv heads");
 	o = base_options("never");
 	o.min_lr = 1;
-	refuse(&o, "--min-lr is 1, expected 0 to");
+	refuse(&o, "--min-lr is 1, but --lr is");
 	o = base_options("never");
 	o.val_data.n = 0;
-	refuse(&o, "--eval-every without --val-data");
+	refuse(&o, "--eval-every needs --val-data");
 	o = base_options("never");
 	o.init_from = "tests/data/models/qwen3";
-	refuse(&o, "--hidden-size is 32, the model's folder has 48");
+	refuse(&o, "--hidden-size is 32, the model folder has 48");
 	o = base_options("never");
 	o.data.v[0] = "/nowhere/at/all";
 	refuse(&o, "/nowhere/at/all");
@@ -643,7 +643,7 @@ changed_data_is_refused(void **state)
 	write_shards(world.data, 9);
 	assert_int_equal(run_with(&r, table("ref", 1), NULL, &e), -1);
 	write_shards(world.data, 1);
-	assert_non_null(strstr(e.msg, "not those of the run"));
+	assert_non_null(strstr(e.msg, "the shards have changed"));
 }
 
 /* ---- memory ---- */
@@ -682,6 +682,7 @@ memory_is_as_stated(void **state)
 	for (dtype = K_F32; dtype <= K_BF16; dtype++) {
 		struct options o = base_options("unused");
 		struct model_config c;
+		struct trainer_conf conf;
 		struct err e = {0};
 		double need, used;
 		char *argv[] = {prog, "--preset", "1M", "--vocab-size",
@@ -701,7 +702,8 @@ memory_is_as_stated(void **state)
 		o.batch_size = 8;
 		o.dtype = dtype;
 		assert_int_equal(options_resolve(&o, NULL, 1, &c, &e), 0);
-		need = (double)job_bytes(&o, &c);
+		conf = options_trainer(&o);
+		need = (double)trainer_bytes(&conf, &c);
 		if (fabs(used / need - 1) > 0.1)
 			fail_msg("stated %.0f MB, used %.0f MB", need / 1e6,
 				 used / 1e6);

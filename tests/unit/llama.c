@@ -190,7 +190,7 @@ load_batch(struct fix *f, const char *prefix)
 	free(target);
 	free(seg);
 	pass_free(f->p);
-	f->p = pass_new(f->m, f->b, f->t, 1);
+	f->p = pass_new(f->m, f->b, f->t);
 	return count;
 }
 

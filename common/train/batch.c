@@ -1,0 +1,79 @@
+/*
+ * batch.c - see batch.h
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "train/batch.h"
+
+void
+batch_init(struct batch *b, uint32_t windows, uint32_t t)
+{
+	size_t n = (size_t)windows * t;
+
+	memset(b, 0, sizeof *b);
+	b->tok = xcalloc(n, sizeof *b->tok);
+	b->target = xcalloc(n, sizeof *b->target);
+	b->start = xcalloc(n, sizeof *b->start);
+}
+
+void
+batch_clear(struct batch *b)
+{
+	free(b->tok);
+	free(b->target);
+	free(b->start);
+	memset(b, 0, sizeof *b);
+}
+
+static int
+bad_id(uint64_t k, uint32_t i, uint32_t id, int64_t vocab, struct err *e)
+{
+	return err_set(e, "window %" PRIu64 ", token %" PRIu32 ": id %" PRIu32
+		       ", but the model has %" PRId64 " ids", k, i, id, vocab);
+}
+
+/* Ids and targets are read in place: both types have 32 bits. */
+static int
+read_window(struct batch *b, size_t at, const struct batch_source *s,
+	    uint64_t k, uint8_t *mask, uint32_t *seg, struct err *e)
+{
+	uint32_t *ids = (uint32_t *)b->tok + at;
+	uint32_t *target = (uint32_t *)b->target + at, i;
+
+	if (shards_window(s->shards, s->t, k, s->doc_mask, ids, target, mask,
+			  seg, e) < 0)
+		return -1;
+	for (i = 0; i < s->t; i++) {
+		if (ids[i] >= s->vocab)
+			return bad_id(k, i, ids[i], s->vocab, e);
+		if (mask[i] && target[i] >= s->vocab)
+			return bad_id(k, i + 1, target[i], s->vocab, e);
+	}
+	return 0;
+}
+
+int
+batch_window(struct batch *b, uint32_t row, const struct batch_source *s,
+	     uint64_t k, struct err *e)
+{
+	size_t at = (size_t)row * s->t;
+	uint8_t *mask = xmalloc(s->t);
+	uint32_t *seg = xmalloc(s->t * sizeof *seg), i, first = 0;
+	int rc = read_window(b, at, s, k, mask, seg, e);
+
+	for (i = 0; rc == 0 && i < s->t; i++) {
+		if (s->doc_mask && i && seg[i] != seg[i - 1])
+			first = i;
+		b->start[at + i] = (int32_t)first;
+		if (mask[i])
+			b->targets++;
+		else
+			b->target[at + i] = -1;
+	}
+	free(mask);
+	free(seg);
+	return rc;
+}

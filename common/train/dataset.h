@@ -1,0 +1,47 @@
+/*
+ * dataset.h - tokenizer and shards of a run, checked against each other
+ */
+#ifndef ASSAY_DATASET_H
+#define ASSAY_DATASET_H
+
+#include "record/shard.h"
+#include "record/vocab.h"
+#include "train/options.h"
+#include "train/state.h"
+
+struct dataset {
+	struct vocab *vocab;	/* NULL: no tokenizer */
+	struct token_files files;	/* copied into every checkpoint */
+	struct shards *train, *val;	/* val NULL: none */
+	struct data_id id;
+};
+
+/*
+ * Open the tokenizer (a path, or NULL: none) and the shards that o names.
+ * Sets o->seq_len where it is 0.  folder: the model that --init-from or a
+ * checkpoint gives, or NULL; ids of the shards must be below its vocabulary.
+ * -1: error; dataset_close() is still due.
+ */
+int dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
+		 const char *folder, struct err *e);
+void dataset_close(struct dataset *d);		/* all zero is fine */
+
+/* Number of ids that a model needs for the tokenizer and the shards. */
+int64_t dataset_vocab(const struct dataset *d);
+
+/*
+ * BOS and EOS of a new model: what pack put into the training data, even if
+ * the tokenizer names no such token, so that prompts get a BOS exactly when
+ * the training data has one.
+ */
+void dataset_special_ids(struct dataset *d, struct model_config *c);
+
+/* tokenizer_config.json: that next to the tokenizer, else a new one. */
+int dataset_token_config(struct dataset *d, const char *tokenizer,
+			 int64_t seq_len, struct err *e);
+
+/* For a resume: are these the shards and the tokenizer of the checkpoint? */
+int dataset_check(const struct dataset *d, const struct options *o,
+		  const struct data_id *was, struct err *e);
+
+#endif

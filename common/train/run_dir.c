@@ -1,0 +1,223 @@
+/*
+ * run_dir.c - see run_dir.h
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/output.h"
+#include "base/progress.h"
+#include "record/ckpt.h"
+#include "train/run_dir.h"
+
+void
+run_dir_init(struct run_dir *r, const char *path)
+{
+	*r = (struct run_dir){.path = xstrdup(path), .lock = -1, .saved = -1};
+}
+
+int
+run_dir_close(struct run_dir *r, struct err *e)
+{
+	int rc = r->log ? trainlog_close(r->log, e) : 0;
+
+	if (r->lock >= 0)
+		close(r->lock);
+	free(r->path);
+	free(r->from);
+	buf_clear(&r->history);
+	buf_clear(&r->changed);
+	return rc;
+}
+
+/* ---- opening ---- */
+
+static int
+lock(struct run_dir *r, struct err *e)
+{
+	r->lock = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->lock < 0)
+		return err_sys(e, errno, "%s: cannot open", r->path);
+	if (flock(r->lock, LOCK_EX | LOCK_NB) < 0)
+		return err_sys(e, errno, "%s: in use by another lm-train",
+			       r->path);
+	return 0;
+}
+
+/* What a killed run left must not keep this one from starting. */
+static void
+sweep(const struct run_dir *r)
+{
+	struct err why = {0};
+
+	if (ckpt_sweep(r->path, &why) < 0)
+		warn("%s", why.msg);
+}
+
+static void
+skipped(void *ctx, const char *msg)
+{
+	(void)ctx;
+	warn("%s: skipping this checkpoint", msg);
+}
+
+int
+run_dir_find(struct run_dir *r, struct err *e)
+{
+	struct err why = {0};
+	int64_t n;
+
+	if (lock(r, e) < 0)
+		return -1;
+	sweep(r);
+	n = ckpt_count(r->path, e);
+	if (n <= 0)
+		return (int)n;
+	r->from = ckpt_newest(r->path, skipped, NULL, &why);
+	return r->from ? 0 : err_set(e, "%s (use --init-from to start a new"
+				     " run from the weights of a checkpoint)",
+				     why.msg);
+}
+
+int
+run_dir_room(const struct run_dir *r, const struct state_src *s,
+	     int64_t steps, struct err *e)
+{
+	return s->at->step < (uint64_t)steps ? state_room(r->path, s, e) : 0;
+}
+
+int
+run_dir_make(struct run_dir *r, const struct state_src *s, int64_t steps,
+	     struct err *e)
+{
+	int made = mkdir(r->path, 0777) == 0;
+	char *log;
+	int64_t n;
+
+	if (!made && errno != EEXIST)
+		return err_sys(e, errno, "%s: cannot create", r->path);
+	if (run_dir_room(r, s, steps, e) < 0) {
+		if (made)
+			rmdir(r->path);
+		return -1;
+	}
+	if (lock(r, e) < 0 || (n = ckpt_count(r->path, e)) < 0)
+		return -1;
+	log = xstrf("%s/train.jsonl", r->path);
+	n += access(log, F_OK) == 0;
+	free(log);
+	if (n)
+		return err_set(e, "%s: already holds a run (use --resume to"
+			       " continue it)", r->path);
+	sweep(r);
+	return 0;
+}
+
+/* ---- config.json and the log ---- */
+
+void
+run_dir_add_history(struct run_dir *r, uint64_t step, const struct kernels *k,
+		    double peak)
+{
+	char when[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	buf_printf(&r->history, "%s{\"step\": %" PRIu64 ", \"time\": \"%s\","
+		   " \"version\": \"%s\", \"kernels\": \"%s %s\","
+		   " \"threads\": %d, \"peak_tflops\": ",
+		   r->history.n ? ",\n    " : "\n    ", step, when,
+		   ASSAY_VERSION, k->name, k->isa, k->threads);
+	json_put_real(&r->history, peak / 1e12);
+	buf_puts(&r->history, ", \"changed\": ");
+	json_put_str(&r->history, buf_span(&r->changed));
+	buf_putc(&r->history, '}');
+}
+
+static int
+write_config(const struct run_dir *r, const struct options *o,
+	     const struct data_id *id, struct err *e)
+{
+	char *path = xstrf("%s/config.json", r->path);
+	struct output *out = output_open(path, e);
+	struct buf b = {0};
+	int rc = -1;
+
+	buf_puts(&b, "{\n  ");
+	options_json(o, &b);
+	buf_printf(&b, ",\n  \"world_size\": 1,\n  \"data_hash\": \"%016" PRIx64
+		   "\",\n  \"val_hash\": \"%016" PRIx64
+		   "\",\n  \"version\": \"%s\"\n}\n", id->hash, id->val_hash,
+		   ASSAY_VERSION);
+	if (out && output_write(out, b.p, b.n, e) == 0)
+		rc = output_commit(out, e);
+	else
+		output_abort(out);
+	buf_clear(&b);
+	free(path);
+	return rc;
+}
+
+int
+run_dir_start(struct run_dir *r, const struct options *o,
+	      const struct data_id *id, const struct run_state *at,
+	      struct err *e)
+{
+	int64_t step = (int64_t)at->step;
+	struct trainlog_mark mark = {at->step, at->last_eval == step,
+		at->last_sample == step};
+	char *path = xstrf("%s/train.jsonl", r->path);
+
+	if (write_config(r, o, id, e) == 0 && trainlog_cut(path, &mark, e) == 0)
+		r->log = trainlog_open(path, e);
+	free(path);
+	return r->log ? 0 : -1;
+}
+
+/* ---- checkpoints ---- */
+
+int
+run_dir_save(struct run_dir *r, const struct state_src *s, struct err *e)
+{
+	double start = clock_s();
+	struct buf name = {0};
+	int rc;
+
+	if (r->saved == (int64_t)s->at->step)
+		return 0;
+	if (trainlog_sync(r->log, e) < 0 || state_save(r->path, s, e) < 0)
+		return -1;
+	r->saved = (int64_t)s->at->step;
+	buf_printf(&name, "step-%08" PRIu64, s->at->step);
+	trainlog_event(r->log, "checkpoint", s->at->step);
+	trainlog_str(r->log, "path", buf_span(&name));
+	trainlog_real(r->log, "save_s", clock_s() - start);
+	rc = trainlog_end(r->log, e);
+	buf_clear(&name);
+	if (rc < 0)
+		return -1;
+	run_dir_prune(r, s->o->keep, s->at->step);
+	return 1;
+}
+
+void
+run_dir_prune(const struct run_dir *r, int64_t keep, uint64_t step)
+{
+	struct err why = {0};
+
+	if (ckpt_prune(r->path, (size_t)keep, step, &why) == 0)
+		return;
+	progress_erase();
+	warn("%s", why.msg);
+}

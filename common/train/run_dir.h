@@ -1,0 +1,58 @@
+/*
+ * run_dir.h - the folder of a run: lock, config.json, train.jsonl, checkpoints
+ */
+#ifndef ASSAY_RUN_DIR_H
+#define ASSAY_RUN_DIR_H
+
+#include "kernels/kernels.h"
+#include "record/trainlog.h"
+#include "train/state.h"
+
+struct run_dir {
+	char *path;
+	char *from;		/* checkpoint resumed from, or NULL */
+	int lock;		/* descriptor of path, locked; -1: not open */
+	int64_t saved;		/* step of the newest checkpoint, or -1 */
+	struct trainlog *log;
+	struct buf history;	/* members of a JSON array: one per start */
+	struct buf changed;	/* lines "key old new" of a resume */
+};
+
+/* Copies path. */
+void run_dir_init(struct run_dir *r, const char *path);
+int run_dir_close(struct run_dir *r, struct err *e);	/* -1: log not saved */
+
+/*
+ * For a resume: lock the folder, remove what a killed run left, and set
+ * r->from to the newest valid checkpoint.  r->from stays NULL if there is no
+ * checkpoint at all: the run was killed before its first one and starts over.
+ */
+int run_dir_find(struct run_dir *r, struct err *e);
+
+/* For a new run: make the folder, which must not hold a run, and lock it. */
+int run_dir_make(struct run_dir *r, const struct state_src *s, int64_t steps,
+		 struct err *e);
+
+/* -1 if a checkpoint does not fit on the disk but the run will write one. */
+int run_dir_room(const struct run_dir *r, const struct state_src *s,
+		 int64_t steps, struct err *e);
+
+/* Append this start to the history.  peak: operations per second. */
+void run_dir_add_history(struct run_dir *r, uint64_t step,
+			 const struct kernels *k, double peak);
+
+/* Write config.json; open the log, truncated to the state `at`. */
+int run_dir_start(struct run_dir *r, const struct options *o,
+		     const struct data_id *id, const struct run_state *at,
+		  struct err *e);
+
+/*
+ * Write a checkpoint (unless this step has one), its line in the log, and
+ * remove checkpoints beyond the newest `keep`.  Returns 1 if it was written.
+ */
+int run_dir_save(struct run_dir *r, const struct state_src *s, struct err *e);
+
+/* Remove old checkpoints; a failure is only a warning. */
+void run_dir_prune(const struct run_dir *r, int64_t keep, uint64_t step);
+
+#endif

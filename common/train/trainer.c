@@ -1,0 +1,157 @@
+/*
+ * trainer.c - see trainer.h
+ *
+ * A step queues all micro-batches, waits once (for the gradient norm) and
+ * updates.  Every micro-batch is scaled by one over the number of targets of
+ * the whole batch, so the result does not depend on how the batch was split.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "model/carve.h"
+#include "train/trainer.h"
+
+static size_t
+carve_step(struct trainer *t, char *base)
+{
+	struct carve v = {base, 0};
+	int64_t n = t->c.batch_size * t->c.seq_len;
+
+	t->tok_d = carve(&v, n, 4);
+	t->target_d = carve(&v, n, 4);
+	t->start_d = carve(&v, n, 4);
+	t->loss_d = carve(&v, n, 4);
+	t->logz_d = carve(&v, n, 4);
+	return v.at;
+}
+
+void
+trainer_init(struct trainer *t, struct kernels *k,
+	     const struct model_config *c, const struct trainer_conf *tc)
+{
+	size_t n = (size_t)(tc->batch_size * tc->seq_len);
+
+	t->k = k;
+	t->c = *tc;
+	t->m = llama_new(k, c, tc->dtype, K_USE_TRAIN, tc->seq_len);
+	optim_init(&t->opt, t->m, &tc->optim);
+	t->pass = pass_new(t->m, tc->micro_batch, tc->seq_len);
+	t->block = k->alloc(k, carve_step(t, NULL));
+	carve_step(t, t->block);
+	t->loss = xmalloc(n * sizeof *t->loss);
+	t->logz = xmalloc(n * sizeof *t->logz);
+}
+
+void
+trainer_clear(struct trainer *t)
+{
+	if (!t->m)
+		return;
+	pass_free(t->pass);
+	optim_clear(&t->opt);
+	llama_free(t->m);
+	t->k->release(t->k, t->block);
+	free(t->loss);
+	free(t->logz);
+	*t = (struct trainer){0};
+}
+
+int64_t
+trainer_bytes(const struct trainer_conf *tc, const struct model_config *c)
+{
+	int64_t s = (int64_t)kdtype_size(tc->dtype), head;
+
+	head = s * tc->micro_batch * tc->seq_len * config_vocab_padded(c);
+	return config_params(c) * (s + 16) +
+		pass_bytes(c, tc->dtype, tc->micro_batch, tc->seq_len) +
+		tc->batch_size * tc->seq_len * 52 +
+		(head < 64 << 20 ? head : 64 << 20) + 24000000;
+}
+
+static void
+upload(struct trainer *t, const struct batch *b, int64_t n)
+{
+	size_t bytes = (size_t)(n * t->c.seq_len) * 4;
+
+	t->k->upload(t->k, t->tok_d, b->tok, bytes);
+	t->k->upload(t->k, t->target_d, b->target, bytes);
+	t->k->upload(t->k, t->start_d, b->start, bytes);
+}
+
+static void
+queue_batch(struct trainer *t, const struct batch *b)
+{
+	int64_t batch = t->c.batch_size, micro = t->c.micro_batch, w, n;
+
+	upload(t, b, batch);
+	for (w = 0; w < batch; w += n) {
+		int64_t at = w * t->c.seq_len;
+
+		n = batch - w < micro ? batch - w : micro;
+		pass_run(t->pass, &(struct pass_batch){.b = n,
+			.tok = t->tok_d + at, .target = t->target_d + at,
+			.start = t->c.doc_mask ? t->start_d + at : NULL,
+			.scale = b->targets ?
+				(float)(1.0 / (double)b->targets) : 0,
+			.zcoef = (float)t->c.z_loss,
+			.loss = t->loss_d + at, .logz = t->logz_d + at,
+			.grad = t->opt.grad, .accumulate = w > 0});
+	}
+}
+
+static void
+mean_loss(struct trainer *t, const struct batch *b, struct trainer_result *r)
+{
+	size_t n = (size_t)(t->c.batch_size * t->c.seq_len), i;
+	double sum = 0, z = 0, targets = (double)b->targets;
+	int with_z = t->c.z_loss > 0;
+
+	t->k->download(t->k, t->loss, t->loss_d, n * sizeof *t->loss);
+	if (with_z)
+		t->k->download(t->k, t->logz, t->logz_d, n * sizeof *t->logz);
+	for (i = 0; i < n; i++) {
+		if (b->target[i] < 0)
+			continue;
+		sum += t->loss[i];
+		if (with_z)
+			z += (double)t->logz[i] * t->logz[i];
+	}
+	r->loss = sum / targets;
+	r->z_loss = with_z ? t->c.z_loss * z / targets : -1;
+}
+
+void
+trainer_step(struct trainer *t, const struct batch *b, double lr,
+	     uint64_t update, struct trainer_result *r)
+{
+	size_t bad;
+
+	queue_batch(t, b);
+	r->grad_norm = optim_norm(&t->opt);
+	mean_loss(t, b, r);
+	r->refused = r->tensor = NULL;
+	if (isfinite(r->loss) && isfinite(r->grad_norm)) {
+		optim_step(&t->opt, lr, r->grad_norm, (int64_t)update);
+		t->k->sync(t->k);
+		return;
+	}
+	r->refused = !b->targets ? "no target tokens" :
+		!isfinite(r->loss) ? "loss is not finite" :
+		"gradient is not finite";
+	bad = optim_first_bad(&t->opt);
+	if (bad < t->m->nparams)
+		r->tensor = llama_param_name(t->m, bad);
+}
+
+void
+trainer_eval(struct trainer *t, const struct batch *b, int64_t n)
+{
+	upload(t, b, n);
+	pass_run(t->pass, &(struct pass_batch){.b = n, .tok = t->tok_d,
+		.target = t->target_d,
+		.start = t->c.doc_mask ? t->start_d : NULL,
+		.loss = t->loss_d, .logz = t->logz_d});
+	t->k->download(t->k, t->loss, t->loss_d,
+		       (size_t)(n * t->c.seq_len) * sizeof *t->loss);
+}

@@ -1,0 +1,67 @@
+/*
+ * trainer.h - a model, its optimizer, and one training step
+ *
+ * Needs no run folder, no log and no data set: the caller passes batches of
+ * B windows of T tokens.  One thread, as for the table of kernels.
+ */
+#ifndef ASSAY_TRAINER_H
+#define ASSAY_TRAINER_H
+
+#include "model/optim.h"
+#include "model/pass.h"
+#include "train/batch.h"
+
+struct trainer_conf {
+	int64_t seq_len;	/* T */
+	int64_t batch_size;	/* B */
+	int64_t micro_batch;	/* windows computed at once */
+	enum kdtype dtype;
+	int doc_mask;
+	double z_loss;		/* weight; 0: off */
+	struct optim_conf optim;
+};
+
+struct trainer {
+	struct kernels *k;	/* borrowed */
+	struct trainer_conf c;
+	struct llama *m;
+	struct optim opt;
+	struct pass *pass;
+	void *block;		/* device: the next five, (B, T) each */
+	int32_t *tok_d, *target_d, *start_d;
+	float *loss_d, *logz_d;
+	float *loss, *logz;	/* host (B, T); see trainer_eval() */
+};
+
+/* Weights are not yet set: fill opt.master, then call llama_set(). */
+void trainer_init(struct trainer *t, struct kernels *k,
+		  const struct model_config *c, const struct trainer_conf *tc);
+void trainer_clear(struct trainer *t);	/* all zero is fine */
+
+/* Memory in bytes of a training run, by the formula in lm-train(1). */
+int64_t trainer_bytes(const struct trainer_conf *tc,
+		      const struct model_config *c);
+
+struct trainer_result {
+	double loss;		/* mean over target tokens, before the update */
+	double z_loss;		/* what z-loss added; -1: off */
+	double grad_norm;	/* before clipping */
+	const char *refused;	/* why there was no update, or NULL */
+	const char *tensor;	/* if refused: first tensor with a bad gradient */
+};
+
+/*
+ * Forward, backward and update.  update: number of this update, from 1 (t of
+ * AdamW).  If the loss or the gradient is not finite, weights and moments stay
+ * as they were and r->refused says why.  Returns when the update is done.
+ */
+void trainer_step(struct trainer *t, const struct batch *b, double lr,
+		  uint64_t update, struct trainer_result *r);
+
+/*
+ * Forward pass over the first n windows of b, n <= micro_batch: sets
+ * t->loss[0 .. n*T), in nats.
+ */
+void trainer_eval(struct trainer *t, const struct batch *b, int64_t n);
+
+#endif
