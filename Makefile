@@ -172,6 +172,12 @@ manners: all	## manners: what holds for every program: make manners T=pack
 check-long: all tests	## check-long: whole corpora and peers, where they are found
 	BIN=$(abspath $(BIN)) tests/peers/long
 
+UCD ?= tests/data/unicode
+
+unicode:	## unicode: make the Unicode tables from the files in UCD
+	python3 common/text/gen-unicode.py $(UCD) > common/text/unicode_tab.c.tmp
+	mv common/text/unicode_tab.c.tmp common/text/unicode_tab.c
+
 fuzz:	## fuzz: fuzz each reader for FUZZ_SECONDS (60) with clang
 	tests/fuzz/run $(FUZZ_SECONDS)
 
@@ -226,7 +232,7 @@ clean:	## clean: remove what was built
 help:	## help: this list
 	@sed -n 's/^[a-z-]*:.*## \([a-z-]*: .*\)/\1/p' Makefile
 
-.PHONY: all check check-run tests unit kernel cli manners faults check-long fuzz \
+.PHONY: all check check-run tests unit kernel cli manners faults check-long fuzz unicode \
 	bench demo deps need install uninstall clean help
 .PRECIOUS: $(B)/%.o
 -include $(COMMON_OBJ:.o=.d) $(KERNEL_OBJ:.o=.d) $(CMD_OBJ:.o=.d)

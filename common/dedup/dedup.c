@@ -120,7 +120,7 @@ fold_text(struct worker *w, struct span text, struct buf *out)
 		if (space)
 			buf_putc(out, ' ');
 		space = 0;
-		out->n += utf8_put(buf_reserve(out, 4), words_lower(c));
+		out->n += utf8_put(buf_reserve(out, 4), uc_to_lower(c));
 	}
 }
 

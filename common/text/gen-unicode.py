@@ -1,26 +1,51 @@
 #!/usr/bin/env python3
-"""Make unicode_tab.c: general categories and canonical composition.
+"""Make unicode_tab.c, the tables of unicode.c.
 
-usage: gen-unicode.py GeneralCategory-16.0.txt UnicodeData.txt > unicode_tab.c
+usage: gen-unicode.py FOLDER > unicode_tab.c
 
-The first file has lines "first..last ; category" for every assigned code
-point (Unicode 16.0); the second is the Unicode Character Database's file of
-that name (15.0), from which come the canonical decompositions and combining
-classes, without those of code points that came after 9.0: the normalizer of
-`tokenizers` has the tables of that version, and ids must be equal to its.  Composition exclusions are singletons, decompositions that begin
-with a non-starter, and the script-specific ones, which Python's unicodedata
-tells apart: a pair that NFC leaves apart is excluded.
+FOLDER holds the files named in INPUTS, packed with zstd or not; their SHA-256
+is checked.  `make unicode` runs this on tests/data/unicode.
+
+Two versions of Unicode are in use, because `tokenizers` has two and ids must
+equal its ids:
+
+- 16.0 for general categories, lower case and East Asian Width.  Lower case
+  comes from the 15.0 file and the letters that 16.0 added (LOWER_16).
+- 9.0 for canonical decomposition, combining classes and composition.  They
+  come from the 15.0 file without the code points added since (SINCE_9).
+
+Composition exclusions are what Python's unicodedata does not compose.  They
+cannot change any more for code points of 9.0 (Unicode's stability policy), so
+any version of Python gives the same tables.
 """
+import hashlib
+import os
+import subprocess
 import sys
 import unicodedata
+
+INPUTS = {
+    # Unicode 16.0, "first..last ; category", from unicodedata2 16.0.0
+    "GeneralCategory-16.0.txt":
+    "d95551e57167ea79a2a96ea580048d07a7345ba3314bb0991a15023ca323d13e",
+    # Unicode 16.0, "first..last ; width" where that is W or F, likewise
+    "EastAsianWidth-16.0.txt":
+    "c03a6dcce7cc7b8e52c9994e26adbafb89705fd421bd27766d22d78693c47aa8",
+    # Unicode 15.0, unchanged
+    "UnicodeData.txt":
+    "806e9aed65037197f1ec85e12be6e8cd870fc5608b4de0fffd990f689f376a73",
+}
 
 CATS = ("Cn Cc Cf Co Cs Ll Lm Lo Lt Lu Mc Me Mn Nd Nl No Pc Pd Pe Pf Pi Po "
         "Ps Sc Sk Sm So Zl Zp Zs").split()
 SPACE_CC = len(CATS)            # the controls that \s matches
 SHIFT = 7
 
+LOWER_16 = [(c, c + 0x20) for c in range(0x10d50, 0x10d66)] + [
+    (0xa7cb, 0x264), (0xa7cc, 0xa7cd), (0xa7da, 0xa7db), (0xa7dc, 0x19b)]
+
 # Code points of 10.0 to 15.0 with a combining class or a decomposition.
-LATE = [
+SINCE_9 = [
     (0x7fd, 0x7fd), (0x898, 0x89f), (0x8ca, 0x8d3), (0x9fe, 0x9fe),
     (0xc3c, 0xc3c), (0xd3b, 0xd3c), (0xeba, 0xeba), (0x1715, 0x1715),
     (0x1abf, 0x1ace), (0x1df6, 0x1dfa), (0xa82c, 0xa82c), (0x10d24, 0x10d27),
@@ -36,14 +61,31 @@ LATE = [
 ]
 
 
-def categories(path):
-    cat = [0] * 0x110000
-    for line in open(path):
-        line = line.split("#")[0].strip()
-        if not line:
-            continue
-        rng, name = (x.strip() for x in line.split(";"))
+def lines(folder, name):
+    """The lines of an input, without comments."""
+    path = os.path.join(folder, name)
+    if os.path.exists(path):
+        data = open(path, "rb").read()
+    else:
+        data = subprocess.run(["zstd", "-dcq", path + ".zst"], check=True,
+                              stdout=subprocess.PIPE).stdout
+    if hashlib.sha256(data).hexdigest() != INPUTS[name]:
+        sys.exit("gen-unicode.py: %s: not the file that the tables are made "
+                 "from (see INPUTS)" % path)
+    rows = [x.split("#")[0].strip() for x in data.decode().split("\n")]
+    return [x for x in rows if x]
+
+
+def ranges(folder, name):
+    for line in lines(folder, name):
+        rng, value = (x.strip() for x in line.split(";"))
         first, last = (int(x, 16) for x in rng.split(".."))
+        yield first, last, value
+
+
+def categories(folder):
+    cat = [0] * 0x110000
+    for first, last, name in ranges(folder, "GeneralCategory-16.0.txt"):
         for c in range(first, last + 1):
             cat[c] = CATS.index(name)
     for c in (9, 10, 11, 12, 13, 0x85):
@@ -51,22 +93,19 @@ def categories(path):
     return cat
 
 
-def decompositions(path):
-    dec, ccc = {}, {}
-    for line in open(path):
-        f = line.rstrip("\n").split(";")
-        c = int(f[0], 16)
-        if any(a <= c <= b for a, b in LATE):
-            continue
-        if f[3] != "0":
-            ccc[c] = int(f[3])
-        if f[5] and f[5][0] != "<":
-            dec[c] = [int(x, 16) for x in f[5].split()]
-    return dec, ccc
+def wide(folder, cat):
+    """Ranges of wide characters; unassigned code points bridge gaps."""
+    out = []
+    for first, last, _ in ranges(folder, "EastAsianWidth-16.0.txt"):
+        if out and not any(cat[out[-1][1] + 1:first]):
+            out[-1][1] = last
+        else:
+            out.append([first, last])
+    return out
 
 
-def put(name, ctype, values, fmt="%d"):
-    print("const %s %s[%d] = {" % (ctype, name, len(values)))
+def put(name, ctype, values, fmt="%d", dim=""):
+    print("const %s %s[%d]%s = {" % (ctype, name, len(values), dim))
     line = "\t"
     for v in values:
         s = fmt % v + ","
@@ -78,18 +117,40 @@ def put(name, ctype, values, fmt="%d"):
     print("};\n")
 
 
-def two_stage(values):
+def put_rows(name, rows):
+    """Rows of two or three code points."""
+    n = len(rows[0])
+    print("const size_t uc_n%s = %d;" % (name, len(rows)))
+    put("uc_" + name, "uint32_t", [tuple(r) for r in rows],
+        "{" + ",".join(["0x%x"] * n) + "}", "[%d]" % n)
+
+
+def put_two_stage(name, ctype, values):
     blocks, index = {}, []
     size = 1 << SHIFT
     for i in range(0, len(values), size):
         b = tuple(values[i:i + size])
         index.append(blocks.setdefault(b, len(blocks)))
-    return index, [v for b in blocks for v in b]
+    put("uc_%s_index" % name, "uint16_t", index)
+    put("uc_%s_data" % name, ctype, [v for b in blocks for v in b])
 
 
 def main():
-    cat = categories(sys.argv[1])
-    dec, ccc = decompositions(sys.argv[2])
+    folder = sys.argv[1]
+    cat = categories(folder)
+    dec, ccc, low = {}, {}, dict(LOWER_16)
+    for line in lines(folder, "UnicodeData.txt"):
+        f = line.split(";")
+        c = int(f[0], 16)
+        # only letters, marks and numbers are words (words.c)
+        if f[13] and f[2][0] in "LMN" and c >= 0x80:
+            low[c] = int(f[13], 16)
+        if any(a <= c <= b for a, b in SINCE_9):
+            continue
+        if f[3] != "0":
+            ccc[c] = int(f[3])
+        if f[5] and f[5][0] != "<":
+            dec[c] = [int(x, 16) for x in f[5].split()]
 
     def full(c):
         return [y for x in dec[c] for y in full(x)] if c in dec else [c]
@@ -102,38 +163,23 @@ def main():
             pairs.append((d[0], d[1], c))
     pairs.sort()
 
-    print("/* Made by gen-unicode.py: categories of Unicode 16.0, canonical\n"
-          " * decompositions, combining classes and compositions of 9.0."
-          "  Do not edit. */")
+    print("/* Made by gen-unicode.py; do not edit.  Unicode 16.0: categories,"
+          "\n * lower case, wide characters.  Unicode 9.0: decomposition,"
+          " combining\n * classes, composition. */")
     print('#include "text/unicode.h"\n')
-    index, data = two_stage(cat)
-    assert max(index) < 65536
-    put("uc_cat_index", "uint16_t", index)
-    put("uc_cat_data", "uint8_t", data)
+    put_two_stage("cat", "uint8_t", cat)
+    put_rows("lower", sorted(low.items()))
+    put_rows("wide", wide(folder, cat))
 
     # What NFC has to look at: combining class, and whether a character may
     # change (it decomposes, or it can be the second of a composition).
+    put_two_stage("ccc", "uint8_t", [ccc.get(c, 0) for c in range(0x110000)])
     second = {b for _, b, _ in pairs}
-    second.update(range(0x1161, 0x1176))
-    second.update(range(0x11a8, 0x11c3))
-    props = [0] * 0x110000
-    for c, v in ccc.items():
-        props[c] = v
-    index, data = two_stage(props)
-    put("uc_ccc_index", "uint16_t", index)
-    put("uc_ccc_data", "uint8_t", data)
+    second.update(range(0x1161, 0x1176), range(0x11a8, 0x11c3))
     composed = {c for _, _, c in pairs}
-    maybe = [0] * 0x110000
-    for c in second:
-        maybe[c] = 1
-    for c in dec:
-        if c not in composed:
-            maybe[c] = 1        # NFC never keeps it
-    for c in ccc:
-        maybe[c] = 1
-    index, data = two_stage(maybe)
-    put("uc_maybe_index", "uint16_t", index)
-    put("uc_maybe_data", "uint8_t", data)
+    maybe = second | (set(dec) - composed) | set(ccc)
+    put_two_stage("maybe", "uint8_t",
+                  [int(c in maybe) for c in range(0x110000)])
 
     keys, start, seq = [], [], []
     for c in sorted(dec):
@@ -141,15 +187,11 @@ def main():
         start.append(len(seq))
         seq += full(c)
     start.append(len(seq))
+    print("const size_t uc_ndec = %d;" % len(keys))
     put("uc_dec_key", "uint32_t", keys, "0x%x")
     put("uc_dec_start", "uint16_t", start)
     put("uc_dec_seq", "uint32_t", seq, "0x%x")
-    print("const size_t uc_ndec = %d, uc_ncomp = %d;\n"
-          % (len(keys), len(pairs)))
-    print("const uint32_t uc_comp[%d][3] = {" % len(pairs))
-    for p in pairs:
-        print("\t{0x%x, 0x%x, 0x%x}," % p)
-    print("};")
+    put_rows("comp", pairs)
 
 
 main()

@@ -1,17 +1,18 @@
 /*
- * unicode.c - categories by name, UTF-8, normalization form C
+ * unicode.c - categories by name, lower case, width, normalization form C
  *
  * NFC (Unicode Standard Annex 15): decompose canonically, put marks into the
- * order of their combining classes, compose again.  Most text is NFC as it
- * stands: a scan finds the first character that NFC could change (the "maybe"
- * table), and only the stretch from the last starter before such a character
- * to the next safe starter is rewritten.
+ * order of their combining classes, compose again.  Most text is NFC already:
+ * a scan finds the first character that NFC could change (the "maybe" table),
+ * and only the stretch from the last starter before such a character to the
+ * next safe starter is rewritten.
  */
 #include "text/unicode.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "base/utf8.h"
 
 enum {
@@ -53,19 +54,36 @@ uc_cat_set(const char *name, size_t n)
 	return set;
 }
 
+uint32_t
+uc_to_lower(uint32_t c)
+{
+	size_t i;
+
+	if (c < 0x80)
+		return c - 'A' < 26 ? c + 32 : c;
+	FIND_FIRST(i, 0, uc_nlower, uc_lower[i][0] >= c);
+	return i < uc_nlower && uc_lower[i][0] == c ? uc_lower[i][1] : c;
+}
+
+unsigned
+uc_columns(uint32_t c)
+{
+	enum uc_cat cat = uc_cat(c);
+	size_t i;
+
+	if (cat == UC_MN || cat == UC_ME || (cat == UC_CF && c != 0xad))
+		return 0;
+	FIND_FIRST(i, 0, uc_nwide, uc_wide[i][1] >= c);
+	return i < uc_nwide && uc_wide[i][0] <= c ? 2 : 1;
+}
+
 static unsigned
 ccc(uint32_t c)
 {
-	return uc_ccc_data[(size_t)uc_ccc_index[c >> 7] << 7 | (c & 127)];
+	return UC_TABLE(ccc, c);
 }
 
-static int
-maybe(uint32_t c)
-{
-	return uc_maybe_data[(size_t)uc_maybe_index[c >> 7] << 7 | (c & 127)];
-}
-
-/* Code points with their classes, one stretch at a time. */
+/* Code points of one stretch. */
 struct run {
 	uint32_t *v;
 	size_t n, cap;
@@ -74,25 +92,14 @@ struct run {
 static void
 run_add(struct run *r, uint32_t c)
 {
-	if (r->n == r->cap) {
-		r->cap = r->cap ? 2 * r->cap : 64;
-		r->v = xreallocarray(r->v, r->cap, sizeof(*r->v));
-	}
+	GROW(r->v, r->cap, r->n + 1);
 	r->v[r->n++] = c;
-}
-
-static int
-cmp_key(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static void
 decompose(struct run *r, uint32_t c)
 {
-	const uint32_t *k;
+	size_t k, i;
 
 	if (c - S_BASE < S_COUNT) {
 		uint32_t s = c - S_BASE;
@@ -103,17 +110,16 @@ decompose(struct run *r, uint32_t c)
 			run_add(r, T_BASE + s % T_COUNT);
 		return;
 	}
-	k = bsearch(&c, uc_dec_key, uc_ndec, sizeof(c), cmp_key);
-	if (!k) {
+	FIND_FIRST(k, 0, uc_ndec, uc_dec_key[k] >= c);
+	if (k == uc_ndec || uc_dec_key[k] != c) {
 		run_add(r, c);
 		return;
 	}
-	for (size_t i = uc_dec_start[k - uc_dec_key];
-	     i < uc_dec_start[k - uc_dec_key + 1]; i++)
+	for (i = uc_dec_start[k]; i < uc_dec_start[k + 1]; i++)
 		run_add(r, uc_dec_seq[i]);
 }
 
-/* A stable merge sort by class: marks may stand in any number. */
+/* A stable merge sort by class: a text may have any number of marks. */
 static void
 sort_marks(uint32_t *v, uint32_t *tmp, size_t n)
 {
@@ -150,29 +156,20 @@ reorder(struct run *r)
 	free(tmp);
 }
 
-static int
-cmp_pair(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	if (x[0] != y[0])
-		return x[0] < y[0] ? -1 : 1;
-	return (x[1] > y[1]) - (x[1] < y[1]);
-}
-
 static uint32_t
 compose_pair(uint32_t a, uint32_t b)
 {
-	uint32_t key[3] = {a, b, 0};
-	const uint32_t (*p)[3];
+	size_t i;
 
 	if (a - L_BASE < L_COUNT && b - V_BASE < V_COUNT)
 		return S_BASE + ((a - L_BASE) * V_COUNT + b - V_BASE) * T_COUNT;
 	if (a - S_BASE < S_COUNT && (a - S_BASE) % T_COUNT == 0 &&
 	    b - T_BASE - 1 < T_COUNT - 1)
 		return a + b - T_BASE;
-	p = bsearch(key, uc_comp, uc_ncomp, sizeof(key), cmp_pair);
-	return p ? (*p)[2] : 0;
+	FIND_FIRST(i, 0, uc_ncomp, uc_comp[i][0] > a ||
+		   (uc_comp[i][0] == a && uc_comp[i][1] >= b));
+	return i < uc_ncomp && uc_comp[i][0] == a && uc_comp[i][1] == b ?
+		uc_comp[i][2] : 0;
 }
 
 static void
@@ -214,8 +211,8 @@ flush(struct run *r, struct buf *out)
 	r->n = 0;
 }
 
-/* First character from i on that NFC might change; *safe: the last starter
- * before it, from where on the text must be rewritten. */
+/* The first character from i on that NFC might change; *safe: the last starter
+ * before it, where rewriting must begin. */
 static size_t
 next_maybe(struct span t, size_t i, size_t *safe)
 {
@@ -229,7 +226,7 @@ next_maybe(struct span t, size_t i, size_t *safe)
 			continue;
 		}
 		c = uc_next(t.p + i, t.n - i, &len);
-		if (maybe(c))
+		if (!uc_nfc_boundary(c))
 			return i;
 		*safe = i;	/* every non-starter is a maybe */
 		i += len;
@@ -254,7 +251,7 @@ uc_nfc(struct span t, struct buf *out)
 		buf_put(out, t.p + done, safe - done);
 		for (at = safe; at < t.n; at += len) {
 			c = uc_next(t.p + at, t.n - at, &len);
-			if (at > safe && !maybe(c))
+			if (at > safe && uc_nfc_boundary(c))
 				break;
 			decompose(&r, c);
 		}

@@ -1,11 +1,11 @@
 /*
- * unicode.h - general categories and NFC, from tables of our own
+ * unicode.h - general categories, lower case, width, NFC: tables of our own
  *
- * No result depends on the machine's libraries: the categories are those of
- * Unicode 16.0 (equal, code point by code point, to what `tokenizers` matches
- * with \p{L}, \p{N} and \p{M}), canonical composition is that of 9.0, as in
- * its normalizer (characters that came later are left alone).  The tables in
- * unicode_tab.c are made by gen-unicode.py.
+ * No result depends on the machine's libraries.  Categories, lower case and
+ * width are those of Unicode 16.0; the categories are equal, code point by
+ * code point, to what `tokenizers` matches with \p{L}, \p{N} and \p{M}.
+ * Normalization is that of 9.0, as in its normalizer: characters added later
+ * are left alone.  gen-unicode.py makes the tables in unicode_tab.c.
  *
  * Everything here is a pure function; any thread may call it.
  */
@@ -17,8 +17,8 @@
 
 #include "base/buf.h"
 
-/* General category, two letters in alphabetic order; UC_SPACE_CC are the
- * controls U+0009..000D and U+0085, which are Cc and white space. */
+/* General categories in alphabetical order.  UC_SPACE_CC are the controls
+ * U+0009..000D and U+0085, which are Cc and white space. */
 enum uc_cat {
 	UC_CN, UC_CC, UC_CF, UC_CO, UC_CS, UC_LL, UC_LM, UC_LO, UC_LT, UC_LU,
 	UC_MC, UC_ME, UC_MN, UC_ND, UC_NL, UC_NO, UC_PC, UC_PD, UC_PE, UC_PF,
@@ -43,14 +43,18 @@ extern const uint16_t uc_cat_index[], uc_ccc_index[], uc_maybe_index[];
 extern const uint8_t uc_cat_data[], uc_ccc_data[], uc_maybe_data[];
 extern const uint8_t uc_class_of[UC_NCAT];
 extern const uint32_t uc_dec_key[], uc_dec_seq[], uc_comp[][3];
+extern const uint32_t uc_lower[][2], uc_wide[][2];
 extern const uint16_t uc_dec_start[];
-extern const size_t uc_ndec, uc_ncomp;
+extern const size_t uc_ndec, uc_ncomp, uc_nlower, uc_nwide;
 
-/* c < 0x110000 */
+/* The value of c < 0x110000 in one of the two-stage tables. */
+#define UC_TABLE(name, c) (uc_##name##_data[ \
+	(size_t)uc_##name##_index[(c) >> 7] << 7 | ((c) & 127)])
+
 static inline enum uc_cat
 uc_cat(uint32_t c)
 {
-	return uc_cat_data[(size_t)uc_cat_index[c >> 7] << 7 | (c & 127)];
+	return UC_TABLE(cat, c);
 }
 
 static inline unsigned
@@ -60,14 +64,21 @@ uc_class(uint32_t c)
 }
 
 /*
- * Nonzero when NFC leaves c as it is and never joins it to what stands before:
- * the texts before and from c on may be normalized apart.
+ * Nonzero if NFC leaves c as it is and never joins it to what comes before:
+ * the texts before and from c on may be normalized separately.
  */
 static inline int
-uc_nfc_bound(uint32_t c)
+uc_nfc_boundary(uint32_t c)
 {
-	return !uc_maybe_data[(size_t)uc_maybe_index[c >> 7] << 7 | (c & 127)];
+	return !UC_TABLE(maybe, c);
 }
+
+/* Simple lower case of a letter, mark or number; others stay as they are. */
+uint32_t uc_to_lower(uint32_t c);
+
+/* Columns of a terminal: 2 if East Asian Width is W or F, 0 for marks on
+ * another character and invisible ones, else 1. */
+unsigned uc_columns(uint32_t c);
 
 /*
  * The code point at p[0..n), n > 0, in valid UTF-8; *len gets its bytes.
@@ -96,14 +107,14 @@ uc_next(const char *text, size_t n, unsigned *len)
 }
 
 /*
- * General category names that a \p{...} may hold: "L", "Lu", "N", ...
- * Returns a bit set over enum uc_cat (UC_SPACE_CC goes with Cc), 0: unknown.
+ * The categories that \p{name} matches, for "L", "Lu", "N", ...: a bit set over
+ * enum uc_cat (UC_SPACE_CC goes with Cc); 0: unknown name.
  */
 uint32_t uc_cat_set(const char *name, size_t n);
 
 /*
- * Normalization form C.  Returns 1 when text already is, without touching
- * out; else 0, and out (reset first) holds it.  Valid UTF-8 in and out.
+ * Normalization form C.  Returns 1 if text is in that form, without touching
+ * out; else 0, and out (reset first) gets it.  Valid UTF-8 in and out.
  */
 int uc_nfc(struct span text, struct buf *out);
 

@@ -21,7 +21,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
-#include "text/words_priv.h"
 
 enum { BLOCK = 64, PAD = 16 };
 #define NONE UINT32_MAX
@@ -91,25 +90,6 @@ words_hash(struct span norm)
 }
 
 /* --- code point by code point --- */
-
-static int
-cmp_lower(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-uint32_t
-words_lower(uint32_t c)
-{
-	const uint32_t (*p)[2];
-
-	if (c < 0x80)
-		return c - 'A' < 26 ? c + 32 : c;
-	p = bsearch(&c, words_lower_tab, words_nlower, sizeof(*p), cmp_lower);
-	return p ? (*p)[1] : c;
-}
 
 /*
  * A word on its way, its bytes in out.  w NULL: only the bytes of the word
@@ -185,7 +165,7 @@ slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 		s->letter = 1;
 	s->end = (uint32_t)to;
 	if (class & UC_UPPER || cat == UC_NL)
-		low = words_lower(c);
+		low = uc_to_lower(c);
 	s->out->n += utf8_put(buf_reserve(s->out, 8), low);
 	if (c == CAPITAL_I_DOT)
 		s->out->n += utf8_put(s->out->p + s->out->n, DOT_ABOVE);
@@ -239,14 +219,14 @@ slow_run(struct slow *s, struct span text, size_t from)
 	while (i < text.n) {
 		unsigned len;
 		uint32_t c = uc_next(text.p + i, text.n - i, &len);
-		int alone = uc_nfc_bound(c);
+		int alone = uc_nfc_boundary(c);
 
 		j = i + len;
 		if (len == 1 && c < 0x80 && !is_ascii_word(c) &&
 		    (j == text.n || (unsigned char)text.p[j] < 0x80) && s->w)
 			break;
 		while (j < text.n && (unsigned char)text.p[j] >= 0x80 &&
-		       !uc_nfc_bound(uc_next(text.p + j, text.n - j, &len))) {
+		       !uc_nfc_boundary(uc_next(text.p + j, text.n - j, &len))) {
 			alone = 0;
 			j += len;
 		}

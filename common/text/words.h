@@ -57,7 +57,4 @@ void words_norm(struct span text, const struct word *w, struct buf *out);
 /* The hash of normalized bytes: words_hash(norm of w) == w->hash. */
 uint64_t words_hash(struct span norm);
 
-/* Simple lower case of a code point. */
-uint32_t words_lower(uint32_t c);
-
 #endif

@@ -47,7 +47,7 @@ segment_end(struct span t, size_t a)
 
 	uc_next(t.p + a, t.n - a, &len);
 	for (b = a + len; b < t.n; b += len)
-		if (uc_nfc_bound(uc_next(t.p + b, t.n - b, &len)))
+		if (uc_nfc_boundary(uc_next(t.p + b, t.n - b, &len)))
 			break;
 	return b;
 }

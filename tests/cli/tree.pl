@@ -18,7 +18,7 @@ use constant {
 	CYCLE_FILES => 3,	# that call each other, within a folder
 };
 
-sub generated { return $_[0] =~ m{/(unicode_tab|words_lower)\.c$}; }
+sub generated { return $_[0] =~ m{/unicode_tab\.c$}; }
 
 # Columns of a line, tabs every 8.
 sub columns {

@@ -37,7 +37,7 @@ naive(struct span text, struct buf *out)
 		in = 1;
 		if (sigma)
 			letter = 1;
-		low = words_lower(c);
+		low = uc_to_lower(c);
 		out->n += utf8_put(buf_reserve(out, 4), low);
 		if (c == 0x130)
 			buf_puts(out, "\xcc\x87");
