@@ -232,8 +232,8 @@ clean:	## clean: remove what was built
 help:	## help: this list
 	@sed -n 's/^[a-z-]*:.*## \([a-z-]*: .*\)/\1/p' Makefile
 
-.PHONY: all check check-run tests unit kernel cli manners faults check-long fuzz unicode \
-	bench demo deps need install uninstall clean help
+.PHONY: all check check-run tests unit kernel cli manners faults check-long fuzz \
+	unicode bench demo deps need install uninstall clean help
 .PRECIOUS: $(B)/%.o
 -include $(COMMON_OBJ:.o=.d) $(KERNEL_OBJ:.o=.d) $(CMD_OBJ:.o=.d)
 -include $(UNIT:=.d) $(KERNEL_TESTS:=.d) $(FUZZERS:=.d)

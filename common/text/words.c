@@ -1,22 +1,23 @@
 /*
  * words.c - the words of a text
  *
- * ASCII is classified 64 bytes at a time: one bit a byte for "letter or
+ * ASCII is classified 64 bytes at a time: a bit per byte for "letter or
  * digit", one for "not ASCII", while a lower-case copy is stored.  Words are
  * then the runs of ones, found by counting trailing zeros.
  *
- * A byte that is not ASCII ends that: from the start of the word that it
- * stands in (or from the ASCII character before it, with which it may
- * compose) code points are taken one by one, up to the next ASCII separator
- * that nothing can compose with.  Normalization works on segments: a code
- * point that NFC leaves alone wherever it stands, and those behind it that
- * NFC may change.  Where it changes one, the characters that come out stand
- * in the text where the segment stands.
+ * A byte that is not ASCII ends that.  From the start of its word (or from
+ * the ASCII character before it, with which it may compose) code points are
+ * taken one by one, up to the next ASCII separator that nothing can compose
+ * with.  Normalization works on segments: a code point that NFC never changes
+ * and those after it that NFC may change.  If NFC changes a segment, all
+ * characters that result have the place of the whole segment.
  */
 #include "text/words.h"
 
-#include <emmintrin.h>
 #include <stdlib.h>
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
 
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -92,15 +93,15 @@ words_hash(struct span norm)
 /* --- code point by code point --- */
 
 /*
- * A word on its way, its bytes in out.  w NULL: only the bytes of the word
- * whose hash is `want` are wanted (a segment may hold parts of others).
+ * A word in the making, its bytes in out.  w NULL: only the bytes of the word
+ * whose hash is `want` are wanted (a segment may have parts of others).
  */
 struct slow {
 	struct words *w;
 	struct buf *out, *nfc;
 	uint64_t want;
 	uint32_t start, end;
-	int letter;		/* one stands before the last character */
+	int letter;		/* one precedes the last character */
 	int sigma;		/* the last character was a capital sigma */
 	int found;		/* the word wanted is in out */
 };
@@ -115,12 +116,8 @@ word_add(struct words *w, uint64_t hash, uint32_t start, uint32_t end)
 static inline void
 words_room(struct words *w, size_t n)
 {
-	size_t want = w->n + n / 2 + 2;
-
-	if (want <= w->cap)
-		return;
-	w->cap = want + want / 2;
-	w->v = xreallocarray(w->v, w->cap, sizeof(*w->v));
+	if (w->n + n / 2 + 2 > w->cap)
+		GROW(w->v, w->cap, w->n + n / 2 + 2);
 }
 
 static void
@@ -145,7 +142,7 @@ slow_end(struct slow *s)
 		buf_reset(s->out);
 }
 
-/* One character of the normalized text, which stands at [from, to). */
+/* A character of the normalized text; it comes from [from, to). */
 static void
 slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 {
@@ -176,8 +173,8 @@ slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 
 /*
  * text[from, to) begins with a character that does not compose backwards.
- * Characters at its start that stay what they are stand for themselves, so
- * that a space is no part of the word whose first mark follows it.
+ * Characters at its start that do not change keep their own places, so that a
+ * space is not part of the word whose first mark follows it.
  */
 static void
 slow_segment(struct slow *s, struct span text, size_t from, size_t to)
@@ -208,8 +205,8 @@ is_ascii_word(unsigned char c)
 }
 
 /*
- * From `from` to where the fast way can go on, an ASCII separator behind
- * which nothing composes, or the end.  Returns that place.
+ * From `from` to where the fast path can take over: an ASCII separator that
+ * nothing composes with, or the end.  Returns that place.
  */
 static size_t
 slow_run(struct slow *s, struct span text, size_t from)
@@ -257,6 +254,7 @@ words_norm(struct span text, const struct word *word, struct buf *out)
 
 /* --- 64 bytes at a time --- */
 
+#ifdef __x86_64__
 static inline __m128i
 in_range(__m128i x, char first, char count)
 {
@@ -264,7 +262,8 @@ in_range(__m128i x, char first, char count)
 	return _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(count - 1)), x);
 }
 
-/* Letters and digits, and bytes that are not ASCII; lower case to out. */
+/* A bit for each letter or digit, and for each byte that is not ASCII; the
+ * lower-case copy goes to out. */
 static inline void
 classify(const char *p, char *out, uint64_t *word, uint64_t *high)
 {
@@ -285,10 +284,24 @@ classify(const char *p, char *out, uint64_t *word, uint64_t *high)
 	*word = w;
 	*high = h;
 }
+#else
+static inline void
+classify(const char *p, char *out, uint64_t *word, uint64_t *high)
+{
+	*word = *high = 0;
+	for (int i = 0; i < BLOCK; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		out[i] = (char)(c + ((unsigned)c - 'A' < 26 ? 32 : 0));
+		*word |= (uint64_t)is_ascii_word(c) << i;
+		*high |= (uint64_t)(c >> 7) << i;
+	}
+}
+#endif
 
 /*
- * The words that end in a block at `at` of which only the first k bytes
- * count; *open is the start of one that goes on from before, or NONE.
+ * The words that end in the first k bytes of the block at `at`.  *open is the
+ * start of a word that continues from the block before, or NONE.
  */
 static inline void
 fast_block(struct words *w, uint64_t word, size_t at, unsigned k,

@@ -1,17 +1,18 @@
 /*
- * words.h - the words of a text, as near duplicates and contam13 see them
+ * words.h - the words of a text, for near duplicates and contam13
  *
  * A word is a maximal run of letters, marks and numbers (general category L,
  * M or N of unicode.h) of the text in normalization form C and lower case.
  * Everything else separates: underscore, apostrophe, hyphen, line breaks.  So
- * "co-operation" is two words, and NFC and NFD spellings of a word are one.
+ * "co-operation" is two words, and the NFC and NFD spellings of a word are
+ * one word.
  *
- * Lower case is the simple mapping of Unicode 16.0, one code point to one,
- * but for U+0130, which is i with a dot above it; and sigma at the end of a
- * word with a letter before it is final.
+ * Lower case is Unicode's simple mapping, one code point to one, except that
+ * U+0130 becomes i with a combining dot above, and a sigma at the end of a
+ * word after a letter becomes a final sigma.
  *
- * Each word comes with a 64-bit hash of its normalized bytes and its place in
- * the text as given.  The hash is frozen: files hold it (bands, pairs).
+ * Each word has a 64-bit hash of its normalized bytes and its place in the
+ * original text.  The hash is frozen: files contain it (bands, pairs).
  */
 #ifndef ASSAY_WORDS_H
 #define ASSAY_WORDS_H
@@ -21,12 +22,12 @@
 
 #include "base/buf.h"
 
-/* Changes when any word or hash would. */
+/* Raised when any word or hash changes. */
 #define WORDS_VERSION 1
 
 struct word {
 	uint64_t hash;
-	uint32_t start, end;	/* bytes of the text as given, end exclusive */
+	uint32_t start, end;	/* bytes of the original text, end exclusive */
 };
 
 /*
@@ -36,21 +37,21 @@ struct word {
 struct words {
 	struct word *v;
 	size_t n, cap;
-	struct buf lower, norm;	/* private: ASCII lowered, one word */
+	struct buf lower, norm;	/* private: lower-case ASCII, one word */
 	struct buf nfc;
 };
 
 /*
  * The words of text (valid UTF-8, up to 4 GiB, no padding needed).
- * Memory: 16 bytes a word and the size of the text.  About 0.3 ns a byte of
- * ASCII.
+ * Memory: 16 bytes per word and the size of the text.  About 0.3 ns per byte
+ * of ASCII.
  */
 void words_split(struct words *w, struct span text);
 void words_clear(struct words *w);
 
 /*
- * Normalized bytes of the word that stands at text[start..end), appended to
- * out: equal exactly where two words are equal.
+ * Append the normalized bytes of the word at text[start..end) to out; they are
+ * equal exactly when two words are equal.
  */
 void words_norm(struct span text, const struct word *w, struct buf *out);
 
