@@ -60,7 +60,7 @@ warnings(const struct dedup_opts *o)
 {
 	double p = minhash_curve(&o->mh, o->threshold);
 
-	if (!o->near || args_common.quiet)
+	if (!o->near)
 		return;
 	if (!o->verify)
 		warn("--no-verify: a pair of similarity 0.5 is taken for a "

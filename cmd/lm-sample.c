@@ -141,7 +141,7 @@ load_tokenizer(struct loaded *l, struct err *e)
 			       "rows for %lld", path.p, l->vocab->n,
 			       opt.model, (long long)l->config.vocab);
 	buf_clear(&path);
-	if (l->vocab && opt.tokenizer && !args_common.quiet)
+	if (l->vocab && opt.tokenizer)
 		compare_tokenizers(l->vocab);
 	if (l->vocab)
 		l->bpe = bpe_new(l->vocab, e);
@@ -229,7 +229,7 @@ main(int argc, char **argv)
 	if (!c.out)
 		die_err(&e);
 	c.bos = opt.bos ? l.config.bos : -1;
-	if (!opt.bos && l.config.bos >= 0 && !args_common.quiet)
+	if (!opt.bos && l.config.bos >= 0)
 		warn("without BOS, which every training document began with: "
 		     "expect worse text");
 	c.g = generator_new(l.llama, l.vocab);
@@ -247,8 +247,7 @@ main(int argc, char **argv)
 	rc = opt.score ? run_scores(&c, &e) : run_prompts(&c, &e);
 	if (rc < 0 || output_commit(c.out, &e) < 0)
 		die_err(&e);
-	if (!args_common.quiet)
-		complete_warn(&c);
+	complete_warn(&c);
 	if (args_common.verbose)
 		complete_say(&c, stderr);
 	bpe_enc_free(c.enc);

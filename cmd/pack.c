@@ -11,7 +11,6 @@
 #include "base/args.h"
 #include "base/err.h"
 #include "base/output.h"
-#include "base/progress.h"
 #include "pack/pack_job.h"
 #include "pack/pack_stats.h"
 #include "record/shard.h"
@@ -176,20 +175,17 @@ pack_close(struct pack *p)
 	vocab_free(p->vocab);
 }
 
-/* For a person: what was left out, and the summary. */
+/* For people: what was skipped, and the summary. */
 static void
 say(const struct pack *p, const struct pack_stats *sum)
 {
 	struct buf b = {0};
 
-	if (args_common.quiet)
-		return;
 	doc_stats_warn(&p->job.docs, 0);
-	if (!args_common.verbose && !isatty(2))
+	if (!args_summary())
 		return;
 	pack_stats_text(sum, &b);
-	progress_erase();
-	fwrite(b.p, 1, b.n, stderr);
+	err_text(b.p, b.n);
 	buf_clear(&b);
 }
 

@@ -157,7 +157,7 @@ learn(const struct options *o, const struct pretokens *p, struct bpe_train *t,
 			(long long)o->vocab_size);
 		return NULL;
 	}
-	if (t->n < b.merges && !args_common.quiet)
+	if (t->n < b.merges)
 		warn("the text gives %zu tokens, fewer than --vocab-size %lld",
 		     size, (long long)o->vocab_size);
 	return vocab_build((const uint32_t (*)[2])t->pair, t->n,
@@ -231,8 +231,8 @@ main(int argc, char **argv)
 	if (outputs_commit(&out, v, &report, &e))
 		die_err(&e);
 	bpe_train_report_summary(&report, &text);
-	if (!args_common.quiet && (args_common.verbose || isatty(2)))
-		fwrite(text.p, 1, text.n, stderr);
+	if (args_summary())
+		err_text(text.p, text.n);
 	buf_clear(&text);
 	vocab_free(v);
 	bpe_train_clear(&t);

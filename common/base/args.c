@@ -428,6 +428,7 @@ args_parse(const struct args *a, int argc, char **argv)
 	join_tables(a->table);
 	first = parse_all(a, argc, argv);
 	args_common.threads = (int)threads;
+	err_quiet = args_common.quiet;
 	if (help || version || options || completion) {
 		print(a);
 		exit(EXIT_OK);
@@ -511,6 +512,13 @@ args_check(const struct args *a)
 			check_of(a, o);
 	for (size_t i = 0; a->exclude && a->exclude[i]; i++)
 		check_exclude(a, a->exclude[i]);
+}
+
+int
+args_summary(void)
+{
+	return !args_common.quiet &&
+	       (args_common.verbose || isatty(STDERR_FILENO));
 }
 
 void

@@ -127,6 +127,9 @@ void args_check(const struct args *a);
 void args_usage(const struct args *a, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
 
+/* Print a summary to stderr?  With -v, or without -q at a terminal. */
+int args_summary(void);
+
 /*
  * For programs that read stdin when no FILE is given: a usage error if there
  * are no operands and stdin is a terminal, where the program would seem to

@@ -26,6 +26,7 @@
 enum { MAX_HOOKS = 8 };
 
 const char *err_tool = "assay";
+int err_quiet;
 
 static void (*hooks[MAX_HOOKS])(void);
 static atomic_int nhooks;
@@ -69,6 +70,13 @@ err_sys(struct err *e, int errnum, const char *fmt, ...)
 	return -1;
 }
 
+void
+err_text(const char *p, size_t n)
+{
+	progress_erase();
+	write_all(STDERR_FILENO, p, n);
+}
+
 /* One write, so that the lines of two processes do not mix. */
 static void
 err_print(const char *kind, const char *msg)
@@ -77,9 +85,8 @@ err_print(const char *kind, const char *msg)
 	int n = snprintf(line, sizeof line, "%s: %s%s\n", err_tool, kind, msg);
 	size_t len = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
 
-	progress_erase();
 	line[len - 1] = '\n';
-	write_all(STDERR_FILENO, line, len);
+	err_text(line, len);
 }
 
 static void
@@ -118,6 +125,8 @@ warn(const char *fmt, ...)
 	char msg[1900];
 	va_list ap;
 
+	if (err_quiet)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);

@@ -14,6 +14,7 @@
 #define ASSAY_ERR_H
 
 #include <stdarg.h>
+#include <stddef.h>
 
 enum { EXIT_OK = 0, EXIT_ANSWER = 1, EXIT_TROUBLE = 2 };
 
@@ -41,8 +42,12 @@ void die(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
 void die_err(const struct err *e) __attribute__((noreturn));
 
-/* Print "tool: warning: message"; counts nothing, ends nothing. */
+/* Print "tool: warning: message", unless err_quiet is set (-q). */
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+extern int err_quiet;
+
+/* Write a text for people, such as a summary, to stderr. */
+void err_text(const char *p, size_t n);
 
 /*
  * A file that meets the limit of its size (ulimit -f) fails a write, as a full

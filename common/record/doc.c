@@ -555,7 +555,7 @@ doc_stats_dropped(struct doc_stats *s, const struct doc *d)
 void
 doc_stats_warn(const struct doc_stats *s, int passed_on)
 {
-	if (s->docs_bad && !args_common.quiet)
+	if (s->docs_bad)
 		warn("%llu bad line%s %s, the first: %s",
 		     (unsigned long long)s->docs_bad,
 		     s->docs_bad == 1 ? "" : "s",

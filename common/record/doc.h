@@ -128,7 +128,7 @@ uint64_t doc_digest(struct span text);		/* XXH3-64 */
 void doc_stats_in(struct doc_stats *s, const struct doc *d);
 void doc_stats_kept(struct doc_stats *s, const struct doc *d);
 void doc_stats_dropped(struct doc_stats *s, const struct doc *d);
-/* Warn of bad lines, unless there are none or --quiet. */
+/* Warn of bad lines, if there were any. */
 void doc_stats_warn(const struct doc_stats *s, int passed_on);
 /* The members of --stats without braces, for programs that add their own. */
 void doc_stats_json(const struct doc_stats *s, struct buf *b);
