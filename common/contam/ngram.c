@@ -119,7 +119,11 @@ ngram_add(struct ngram_index *g, const uint32_t *unit, size_t n, struct err *e)
 	if (n >= NGRAM_NONE - g->nunit)
 		return err_set(e, "the benchmarks have more than 4,294,967,294 "
 			       "words");
-	GROW(g->unit, g->unitcap, g->nunit + n);
+	/* by half and not by GROW(): it is the largest array of the program */
+	if (g->nunit + n > g->unitcap) {
+		g->unitcap = g->nunit + n + g->unitcap / 2 + 1024;
+		g->unit = xreallocarray(g->unit, g->unitcap, sizeof(*g->unit));
+	}
 	GROW(g->start, g->startcap, g->nex + 2);
 	GROW(g->size, g->sizecap, g->nex + 1);
 	if (n)

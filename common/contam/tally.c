@@ -34,7 +34,9 @@ tally_clear(struct tally *t)
 static int
 order(uint64_t a, uint64_t b, uint64_t then_a, uint64_t then_b)
 {
-	return a != b ? (a < b ? -1 : 1) : (then_a > then_b) - (then_a < then_b);
+	if (a == b)
+		return (then_a > then_b) - (then_a < then_b);
+	return a < b ? -1 : 1;
 }
 
 static int

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# contam13: which benchmark examples stand in the documents, and what goes.
+# contam13: which benchmark examples occur in documents, and what is removed.
 
 bats_require_minimum_version 1.5.0
 
@@ -23,7 +23,7 @@ contam13() {
 	"$BIN/contam13" "$@"
 }
 
-# Twenty words that nothing else has.
+# Twenty words that occur nowhere else.
 TWENTY='one fish two fish red fish blue fish black fish blue fish old fish'
 TWENTY="$TWENTY new fish this one has a"
 
@@ -32,12 +32,12 @@ doc() {
 	printf '{"id":"%s","text":"%s"}\n' "$1" "$2"
 }
 
-# KEY: its values in the report of stdin.
+# KEY: its values in the report on stdin.
 values() {
 	sed "s/.*\"$1\":\"\{0,1\}\([^,}\"]*\).*/\1/"
 }
 
-# NAME KEY: a number of a benchmark in the file stats.
+# NAME KEY: a count of a benchmark in the file stats.
 count() {
 	grep -o "{\"name\":\"$1\"[^}]*}" "$T/stats" | values "$2"
 }
@@ -67,7 +67,7 @@ count() {
 			--text-key question -o "$T/out" "$T/docs"
 		[ "$(sed -n 2p "$T/table" | cut -f 2)" -eq 13 ]
 	done
-	# nine words each, but one in fifty has three
+	# nine words each, but three in one of fifty
 	for i in $(seq 100); do
 		[ $((i % 50)) -ne 0 ] && doc $i "a b c d e f g h w$i" ||
 			doc $i "a b c"
@@ -88,8 +88,8 @@ count() {
 
 # --- planted copies --------------------------------------------------------
 
-# Documents of other text with a question, changed, in its start, middle or
-# end; `plain` plants it as it is.
+# Documents with a question, changed, at the start, in the middle or at the
+# end of other text; with `plain` it is unchanged.
 plant() {
 	LC_ALL=C awk -v plain="$1" '
 	function fill(n) { return substr(web[n % nweb + 1], 1, 300) }
@@ -114,7 +114,7 @@ plant() {
 	}' "$DATA/web.jsonl" "$TEST"
 }
 
-@test "500 planted copies, changed: all found, and nothing else" {
+@test "500 planted copies, changed: all are found, and nothing else" {
 	plant 1 > "$T/plain"
 	plant 0 > "$T/planted"
 	[ "$(wc -l < "$T/planted")" -eq 500 ]
@@ -126,16 +126,16 @@ plant() {
 		cmp "$DATA/web.jsonl" "$T/$f.out"
 	done
 	cmp "$T/plain.pairs" "$T/planted.pairs"
-	# each document has its own example, most have that alone
+	# each document has its own example, most have no other
 	sed 's/{"id":\("[^"]*"\).*"example":\("[^"]*"\)/\1 \2/' \
 		"$T/planted.pairs" | awk '$1 == $2' | wc -l | grep -qx 500
 	[ "$(wc -l < "$T/planted.pairs")" -lt 520 ]
-	# one letter in each seventh word, and nothing is found
+	# one letter in every seventh word, and nothing is found
 	sed 's/\(\([^ ]* \)\{6\}\)\([a-z]\)/\1q\3/g' "$T/plain" |
 		contam13 --against "$TEST" --check > /dev/null
 }
 
-@test "start and end are the bytes of the gram, with the words in text" {
+@test "start and end are the bytes of the n-grams, text is what is there" {
 	doc a "$TWENTY" > "$T/b.jsonl"
 	doc d "« é » $TWENTY ü" > "$T/docs"
 	contam13 --against "$T/b.jsonl" --report "$T/hits" "$T/docs" > "$T/out"
@@ -149,7 +149,7 @@ plant() {
 	contam13 --against "$T/b.jsonl" --report "$T/hits" "$T/docs" > "$T/out"
 	[ ! -s "$T/out" ]
 	[ "$(values grams < "$T/hits")" -eq 6 ]
-	# punctuation separates, it is not taken out
+	# punctuation separates, it is not removed
 	doc d "élan vital ça va déjà lété où naïveté σίσυφος cooperation im 3630 and so on" |
 		contam13 --against "$T/b.jsonl" --check > /dev/null
 }
@@ -186,7 +186,7 @@ plant() {
 	done
 }
 
-@test "a folder is its files, each once; those below are to be named" {
+@test "a folder is its files, each once; subfolders must be named" {
 	mkdir -p "$T/bench/b" "$T/bench/.git"
 	doc x "$TWENTY" > "$T/bench/b/two.jsonl"
 	echo "$TWENTY, a third time" > "$T/bench/one.txt"
@@ -208,7 +208,7 @@ plant() {
 	[[ "$output" == *"$T/bench/broken.jsonl:1: byte"* ]]
 }
 
-@test "what a folder holds beside benchmarks is told, with what to do" {
+@test "other files in a folder are reported, with what to do" {
 	mkdir "$T/bench"
 	doc a "$TWENTY" > "$T/bench/a.jsonl"
 	for f in set.parquet a.txt.bz2 a.tar.zst t.csv README; do
@@ -227,7 +227,7 @@ plant() {
 	grep -q 'warning: 2 more files like these' "$T/err"
 	contam13 -q --against "$T/bench" -o "$T/out" "$T/docs" 2> "$T/err"
 	[ ! -s "$T/err" ]
-	# fields that some benchmarks of a folder have, and that none has
+	# fields that some benchmarks of a folder have, or none
 	printf '{"q":"%s"}\n' "$TWENTY" > "$T/bench/q.jsonl"
 	contam13 --against "$T/bench" --bench-fields q --stats "$T/stats" \
 		-o "$T/out" "$T/docs" 2> "$T/err"
@@ -245,7 +245,7 @@ plant() {
 	run -1 contam13 --check --against - "$T/docs" < "$T/docs"
 }
 
-@test "standard input is one thing: twice it would be empty, and clean" {
+@test "standard input can be read once: then it would be empty, and clean" {
 	doc d "$TWENTY" > "$T/d"
 	for o in '--against -' '--against - -' "--against - $T/d -" \
 		"--against - --against - $T/d" "--against $T/d --scores -" \
@@ -265,7 +265,7 @@ plant() {
 	done
 	run -0 contam13 --check --against "$T/b.jsonl" --bench-fields c,q,m.t \
 		"$T/docs"
-	# without: text, else all strings
+	# without the option: text, else all strings
 	run -0 contam13 --check --against "$T/b.jsonl" "$T/docs"
 	printf '{"a":"a b c d e f","n":1,"b":"g h i j k l m"}\n' > "$T/b.jsonl"
 	run -1 contam13 --check --against "$T/b.jsonl" "$T/docs"
@@ -312,7 +312,7 @@ plant() {
 	bad b.txt "bzip2"
 }
 
-@test "several members and frames, as documents and as benchmark" {
+@test "several gzip members and zstd frames, as documents and as benchmark" {
 	doc a "$TWENTY" > "$T/a"
 	doc b "${TWENTY//fish/cat}" > "$T/b"
 	for z in 'gzip -c' 'zstd -qc'; do
@@ -340,7 +340,7 @@ plant() {
 
 # --- documents -------------------------------------------------------------
 
-@test "kept lines are the same bytes: odd keys, surrogates, CR, no last LF" {
+@test "kept lines are the same bytes: odd keys, surrogates, CR, no final LF" {
 	doc a "$TWENTY" > "$T/b.jsonl"
 	printf '\357\273\277{"text":"%s","text":"x"}\r\n\n{"text":"\\ud800"}\n{ "x": 1e400, "text" : "\\u0061" }' \
 		"$TWENTY" > "$T/docs"
@@ -354,7 +354,7 @@ plant() {
 	[ -z "$output" ]
 }
 
-@test "a bad line: refused, skipped, passed; in one pass and in two" {
+@test "a bad line: refused, skipped, passed on; in one pass and in two" {
 	doc a "$TWENTY" > "$T/b.jsonl"
 	{ doc a "$TWENTY"; echo '{"text":null}'; doc c z; } > "$T/docs"
 	for m in 0 5; do
@@ -376,7 +376,7 @@ plant() {
 	done
 }
 
-@test "ids of documents, and names where they have none" {
+@test "ids of documents, and FILE:LINE without one" {
 	doc a "$TWENTY" > "$T/b.jsonl"
 	printf '{"text":"%s"}\n' "$TWENTY" > "$T/docs"
 	for m in 0 9; do
@@ -417,7 +417,7 @@ plant() {
 
 # --- cutting ---------------------------------------------------------------
 
-@test "--cut: the gram and 200 characters on both sides go" {
+@test "--cut: the n-gram and 200 characters on both sides are removed" {
 	doc a "$TWENTY" > "$T/b.jsonl"
 	p=$(printf 'é%.0s' $(seq 450))	# 450 characters of two bytes
 	q=${p//é/ü}
@@ -432,7 +432,7 @@ plant() {
 	grep -q '"docs_cut":1[,}]' "$T/stats"
 	grep -q '"bytes_kept":1010[,}]' "$T/stats"
 	[ "$(values start < "$T/hits")" -eq 902 ]
-	# pieces of fewer than 200 characters go, one more does not
+	# a piece of 199 characters is removed, one of 200 is not
 	for n in 199 200; do
 		doc d "$(head -c $((n + 199)) /dev/zero | tr '\0' x) $TWENTY" |
 			contam13 --against "$T/b.jsonl" --cut 200 > "$T/out"
@@ -440,7 +440,7 @@ plant() {
 	done
 }
 
-@test "--cut: more than ten pieces, and the document goes" {
+@test "--cut: a document with more than ten pieces is dropped" {
 	doc a "$TWENTY" > "$T/b.jsonl"
 	for n in 9 10; do
 		text=start
@@ -455,9 +455,9 @@ plant() {
 	done
 }
 
-# --- grams of many documents -----------------------------------------------
+# --- n-grams of many documents -----------------------------------------------
 
-@test "--max-df: a gram in more documents is ignored, and listed" {
+@test "--max-df: an n-gram in more documents is ignored, and listed" {
 	{ doc a "$TWENTY"; doc b "alpha beta $TWENTY"; } > "$T/b.jsonl"
 	for i in $(seq 10); do
 		doc $i "$TWENTY and $TWENTY"
@@ -467,7 +467,7 @@ plant() {
 		"$T/docs" > "$T/out"
 	[ ! -s "$T/out" ]
 	grep -q '"ignored_grams":0,"ignored":\[\]' "$T/stats"
-	# eleven documents have the twenty words, one has two before them
+	# eleven documents have the twenty words, one with two before them
 	contam13 --against "$T/b.jsonl" --max-df 10 --stats "$T/stats" \
 		--report "$T/hits" "$T/docs" > "$T/out"
 	cmp "$T/out" <(head -10 "$T/docs")
@@ -523,7 +523,7 @@ plant() {
 		-o "$T/out" "$T/docs" > "$T/json"
 	[ "$(wc -l < "$T/json")" -eq 1 ]
 	grep -q '^{"name":"b","n":13,"examples":7,"short":1,"dirty":2,' "$T/json"
-	# what is wrong is said, with its line
+	# a message names the wrong line
 	bad() {
 		echo "$1" > "$T/bad"
 		run -2 --separate-stderr contam13 --against "$T/b.jsonl" \
@@ -536,7 +536,7 @@ plant() {
 	bad '{"benchmark":"c","example":"1","score":1}'
 	bad '{"score":1}'
 	bad '{'
-	# one score an example; those without are counted
+	# one score per example; those without are counted
 	{ cat "$T/scores"; sed -n 3p "$T/scores"; } > "$T/twice"
 	run -2 --separate-stderr contam13 --against "$T/b.jsonl" --scores \
 		"$T/twice" -o "$T/x" "$T/docs"
@@ -548,7 +548,7 @@ plant() {
 		"$(printf '7\t1\t2\t4\t3\t0.333333\t-\t0.333333\t-\t0\t0\t0')" ]
 }
 
-@test "--subsets: each example in one file, as it stands there" {
+@test "--subsets: each example in one file, unchanged" {
 	{ doc 1 "$TWENTY"; doc 2 x; doc 3 "${TWENTY//fish/cat}"; } > "$T/b.jsonl"
 	printf '[{"t":"a\\nb",\n "u":1},\n"%s"]' "$TWENTY" > "$T/c.json"
 	printf 'x\r\n\n%s\n' "$TWENTY" > "$T/d.txt"
@@ -563,7 +563,7 @@ plant() {
 	cmp "$T/parts/d.short.txt" <(printf 'x\r\n')
 	cmp "$T/parts/d.dirty.txt" <(echo "$TWENTY")
 	[ ! -s "$T/parts/d.clean.txt" ]
-	# what was written is a benchmark again
+	# what was written is itself a benchmark
 	run -1 contam13 --check --against "$T/parts/c.dirty.jsonl" "$T/docs"
 	run -0 contam13 --check --against "$T/parts/b.clean.jsonl" "$T/docs"
 	mkdir "$T/other"
@@ -575,7 +575,7 @@ plant() {
 
 # --- tokens ----------------------------------------------------------------
 
-@test "memory: a gram takes less than 100 bytes" {
+@test "memory: an n-gram takes less than 100 bytes" {
 	if nm "$BIN/contam13" 2> "$T/nm" | grep -Eq '__(a|t)san_init'; then
 		skip "a sanitizer's own memory is not bounded"
 	fi
@@ -587,7 +587,7 @@ plant() {
 			print "\"}"
 		} }' > "$T/b.jsonl"
 	doc d "$TWENTY" > "$T/docs"
-	# 988,000 grams, the program and its libraries, the file
+	# 988,000 n-grams, the program and its libraries, the file
 	(
 		ulimit -v 100000
 		contam13 -v -j 1 --against "$T/b.jsonl" --max-df 9 --stats \
@@ -637,7 +637,7 @@ plant() {
 		-o "$T/fit" "$T/docs"
 	run -1 contam13 --check --against "$T/b.jsonl" --tokens --tokenizer \
 		"$TOK" "$T/fit"
-	# nothing is found where nothing is
+	# nothing is found if nothing is there
 	head -5 "$DATA/web.jsonl" | "$BIN/pack" -q --tokenizer "$TOK" \
 		-o "$T/none" -
 	run -0 contam13 --check --against "$T/b.jsonl" --tokens --tokenizer \
@@ -668,7 +668,7 @@ plant() {
 	grep -q '^name .*clean' "$T/err"
 }
 
-@test "--tokens: what ends a document that nobody names, and no keys" {
+@test "--tokens: --eot ends documents; options of lines are refused" {
 	zstd -dcq tests/data/tok/qwen3_tokenizer.json.zst > "$T/qwen.json"
 	doc a "$TWENTY" > "$T/b.jsonl"
 	{ doc a "$TWENTY"; doc b "$TWENTY. No."; doc c no; } > "$T/docs"
@@ -705,7 +705,7 @@ plant() {
 		--tokenizer "$T/300.json" --check "$T/400"
 	[[ "$stderr" == *"300.json: the shards were made with another tokenizer"* ]]
 	[ -z "$output" ]
-	# formats that do not name theirs: an id that this one has not
+	# formats without a fingerprint: an id outside the vocabulary
 	for s in llmc nanogpt megatron datatrove npy; do
 		"$BIN/pack" -q --tokenizer "$T/400.json" --shard-format $s \
 			-o "$T/$s" "$T/docs"
@@ -745,9 +745,9 @@ plant() {
 	done
 }
 
-@test "--tokens: a stream without bounds, longer than what is read at once" {
-	# a byte is a token: 1.2 million of them, each the start of a gram of
-	# thirteen, each third one of the one gram of ten
+@test "--tokens: a stream without boundaries, longer than a group" {
+	# a byte is a token: 1.2 million of them; at each a 13-gram begins, at
+	# every third the only 10-gram
 	"$BIN/tok-train" -q --vocab-size 257 --special '<|x|>' \
 		-o "$T/t.json" "$DATA/web.jsonl"
 	awk 'BEGIN { printf "{\"text\":\""
@@ -778,7 +778,7 @@ plant() {
 	done
 }
 
-@test "--tokens --cut: the tokens and the characters around them go" {
+@test "--tokens --cut: the tokens and the characters around them are removed" {
 	zstd -dcq tests/data/tok/gptneox_tokenizer.json.zst > "$T/neox.json"
 	"$BIN/tok-train" -q --vocab-size 600 -o "$T/ours.json" \
 		"$DATA/web.jsonl"
@@ -801,7 +801,7 @@ plant() {
 		words=$(head -c "$e" "$T/text" | tail -c +$((s + 1)))
 		[[ "$TWENTY" == *"${words# }" ]]
 		[ "${#words}" -gt 60 ]
-		# of p k characters, e and its accent in turn, and of q the rest
+		# k characters of p, alternately e and its accent, the others of q
 		k=$((200 - (s - 900)))
 		a=$((900 - k / 2 * 3 - k % 2 * 2))
 		b=$((994 + 2 * (200 - (994 - e))))
@@ -814,7 +814,7 @@ plant() {
 		run -0 contam13 --against "$T/b.jsonl" --tokens --tokenizer \
 			"$T/$t.json" --check --list -o "$T/again" "$T/out"
 	done
-	# a document in more than ten pieces goes
+	# a document in more than ten pieces is dropped
 	x=
 	for i in $(seq 11); do
 		x="$x piece number $i. $TWENTY. And"

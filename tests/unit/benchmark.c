@@ -1,6 +1,6 @@
 /*
- * bench: benchmarks in their forms, their ids, the paper's n; figures of the
- * table by hand and beside a naive computation.
+ * benchmark: the forms, ids, the paper's n; figures of the table by hand and
+ * compared with a naive computation.
  */
 #include "tests/unit/test.h"
 
@@ -10,7 +10,7 @@
 #include "contam/benchmark.h"
 #include "contam/benchmark_table.h"
 
-/* The texts of the examples, "|" behind each. */
+/* The texts of the examples, "|" after each. */
 static int
 collect(void *ctx, struct span text, struct err *e)
 {
@@ -28,7 +28,7 @@ struct fixture {
 	struct buf texts;
 };
 
-/* Read one file of that name and content. */
+/* Read a file of that name and content. */
 static int
 load(struct fixture *f, const char *name, const char *content,
      const char *fields, struct err *e)
@@ -63,7 +63,7 @@ forms(void **state)
 		 NULL, "x|", "12 ", "a.b"},
 		{"a", "{\"text\":\"x\"}\n{\"text\":\"y\"}\n", NULL, "x|y|",
 		 "a:1 a:2 ", "a"},
-		/* of two equal keys the last; ids of no use */
+		/* of two equal keys the last; ids that are not used */
 		{"a.jsonl", "{\"text\":\"x\",\"text\":\"y\",\"id\":null}\n"
 		 "{\"text\":\"z\",\"id\":\"\"}\n", NULL, "y|z|", "a:1 a:2 ",
 		 "a"},
@@ -258,7 +258,7 @@ figures(void **state)
 	assert_true(fabs(t.se - (1 - share) * sqrt(variance(clean, nc) / nc +
 						   variance(rest, nr) / nr)) <
 		    1e-6);
-	/* none is scored, none is clean, all are */
+	/* none scored, none clean, all clean */
 	for (i = 0; i < N; i++)
 		ex[i].scored = 0;
 	t = benchmark_stats(&b, 0);
@@ -273,7 +273,7 @@ figures(void **state)
 	assert_true(t.difference == 0 && t.se == 0 && t.clean_percent == 100);
 }
 
-/* The standard error is that of the difference over many draws. */
+/* The standard error equals that of the difference over many draws. */
 static void
 standard_error(void **state)
 {

@@ -1,5 +1,5 @@
 /*
- * cut_text: as a definition that marks characters, one by one.
+ * cut_text: compared with a definition that marks characters one by one.
  */
 #include "tests/unit/test.h"
 
@@ -9,7 +9,7 @@
 
 enum { CHARS = 400, HITS = 30 };
 
-/* Characters that go are marked; what stands between is a piece. */
+/* Mark the characters to remove; what is between them is a piece. */
 static size_t
 naive(struct span t, const struct ngram_hit *v, size_t n, size_t window,
       struct buf *out)
@@ -48,7 +48,7 @@ naive(struct span t, const struct ngram_hit *v, size_t n, size_t window,
 	return pieces;
 }
 
-/* Ascending hits at character bounds. */
+/* Ascending hits at character boundaries. */
 static size_t
 make(uint64_t r, struct buf *text, struct ngram_hit *v)
 {
@@ -115,7 +115,7 @@ by_hand(void **state)
 	/* 3..11 and 11..16 touch: one window */
 	assert_int_equal(cut_text(t, v, 3, 2, &out), 2);
 	assert_true(span_eq(buf_span(&out), span_str("012\n\nghij")));
-	/* a piece of fewer than 4 goes */
+	/* a piece of fewer than 4 is removed */
 	assert_int_equal(cut_text(t, v, 2, 4, &out), 2);
 	assert_true(span_eq(buf_span(&out), span_str("defghij")));
 	assert_int_equal(cut_text(t, v, 2, 0, &out), 2);

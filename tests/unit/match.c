@@ -1,6 +1,6 @@
 /*
- * match and tally: the same examples, places and counts as a naive program that
- * keeps every gram as a string and looks through them all.
+ * match and tally: the same examples, ranges and counts as a naive program that
+ * keeps every n-gram as strings and compares them all.
  */
 #include "tests/unit/test.h"
 
@@ -28,7 +28,7 @@ draw(uint64_t below)
 	return rng_below(7, RNG_TEST, draws++, below);
 }
 
-/* Words of few kinds, each in any case and behind any separator. */
+/* Few distinct words, in any case and after any separator. */
 static void
 make(struct text *t, size_t n, unsigned kinds)
 {
@@ -45,7 +45,7 @@ make(struct text *t, size_t n, unsigned kinds)
 	t->p[at] = 0;
 }
 
-/* Its words, lower case, and where they stand in the unescaped text. */
+/* Its words in lower case, and their bytes in the unescaped text. */
 static void
 split(struct text *t)
 {
@@ -143,7 +143,7 @@ same_gram(const struct text *a, size_t i, const struct text *b, size_t k)
 	return 1;
 }
 
-/* In how many documents the gram of a at i stands. */
+/* In how many documents the n-gram of a at i occurs. */
 static size_t
 df(const struct world *w, const struct text *a, size_t i)
 {
@@ -219,7 +219,7 @@ check_doc(struct world *w, size_t d, const struct tally_matches *o,
 	return n;
 }
 
-/* listed: with the list of examples, else marks alone. */
+/* listed: with the list of examples, else only dirty marks. */
 static void
 compare(uint64_t max_df, int listed)
 {

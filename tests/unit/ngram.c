@@ -1,6 +1,6 @@
 /*
- * ngram: the grams that a naive comparison of every run with every run finds,
- * also where all hashes are equal.
+ * ngram: the n-grams that a naive comparison of all runs finds, even if all
+ * hashes are equal.
  */
 #include "tests/unit/test.h"
 
@@ -27,7 +27,7 @@ draw(struct setting *s, uint64_t below)
 	return rng_below(s->round, RNG_TEST, s->draws++, below);
 }
 
-/* few: how many different units; equal: all of one hash. */
+/* few: the number of distinct units; equal: all have one hash. */
 static void
 make(struct setting *s, uint64_t round, unsigned few, int equal)
 {
@@ -50,7 +50,7 @@ make(struct setting *s, uint64_t round, unsigned few, int equal)
 					   (uint32_t)(10 * i),
 					   (uint32_t)(10 * i + 7)};
 	}
-	/* an example that stands there whole */
+	/* a whole example */
 	for (k = 0; k < s->len[5]; k++) {
 		s->text[100 + k] = s->unit[5][k];
 		s->word[100 + k].hash = s->hash[s->unit[5][k]];
@@ -90,7 +90,7 @@ has_hit(const struct ngram_hits *h, const struct ngram_index *g, size_t i,
 	return 0;
 }
 
-/* Every place of every hit is a run, every run is a place of a hit. */
+/* Every position of every hit is a run, every run is a position of a hit. */
 static void
 check(struct setting *s, struct ngram_index *g, const struct ngram_hits *h)
 {
@@ -195,7 +195,7 @@ nothing(void **state)
 	ngram_free(g);
 }
 
-/* The man page promises 25 bytes a gram. */
+/* The manual page promises 25 bytes per n-gram. */
 static void
 bytes(void **state)
 {
@@ -261,7 +261,7 @@ words_are_numbered(void **state)
 	assert_true(word_table_is(&v, 0, text, &w.v[0], &tmp));
 	assert_true(word_table_is(&v, 1, text, &w.v[1], &tmp));
 	assert_false(word_table_is(&v, 1, text, &w.v[0], &tmp));
-	/* one hash, another word */
+	/* equal hash, another word */
 	w.v[0].hash = v.hash[1];
 	assert_false(word_table_is(&v, 1, text, &w.v[0], &tmp));
 	words_clear(&w);

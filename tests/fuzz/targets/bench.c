@@ -1,8 +1,8 @@
 /*
  * bench: any bytes as a benchmark, under each ending of a name
  *
- * What is read has at least one example; texts are valid UTF-8; examples as
- * they stand lie in the file, in order.
+ * What is accepted has at least one example; texts are valid UTF-8; raw
+ * examples are parts of the file, in order.
  */
 #include <stdio.h>
 #include <stdlib.h>
