@@ -1,8 +1,7 @@
 /*
- * contam13 - find benchmark examples that share 13 words in a row with
- * training data
+ * contam13 - find benchmark examples in training data
  *
- * Only options are here; the job is common/contam/contam.h.
+ * Only the options are here; the job is common/contam/contam.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -126,36 +125,36 @@ main(int argc, char **argv)
 	const struct arg table[] = {
 		OPT_GROUP("Matching"),
 		OPT_STRS("against", &c->against, "FILE|DIR",
-			 "Benchmark, or folder of them; repeatable"),
+			 "Search for this benchmark or folder; repeatable"),
 		OPT_STR("bench-fields", &c->fields, "NAMES",
-			"Benchmark fields, separated by commas"),
+			"Use these fields of examples, comma-separated"),
 		OPT_STR("ngram", &o.ngram, "N",
-			"Words, or auto: 8 to 13 per benchmark",
+			"Match N words in a row; auto: 8 to 13",
 			.letter = 'n'),
 		OPT_INT("max-df", &c->max_df, "N", 0, 1e15,
 			"Ignore n-grams in more than N documents; 0: none"),
-		OPT_FLAG("tokens", &c->tokens, "Match token ids"),
+		OPT_FLAG("tokens", &c->tokens, "Match token ids, in documents or shards"),
 		VOCAB_ARGS(&c->tokenizer, &c->split,
-			   "tokenizer.json or .tiktoken, for --tokens"),
+			   "Tokenizer for --tokens"),
 		OPT_ENUM("shard-format", &c->shard_format, "NAME",
-			 shard_read_names, "Format of the shards to search",
+			 shard_read_names, "Read shards of this format",
 			 .given = &o.format, .of = "tokens", .brief = 1),
 		OPT_INT("eot", &c->eot, "ID", -1, 4294967295.0,
-			"Id between documents, if shards have no boundaries",
-			.given = &o.eot),
-		OPT_GROUP("Action"),
+			"End documents of shards at this id; -1: EOS",
+			.given = &o.eot, .brief = 1),
+		OPT_GROUP("Action (default: drop documents with a hit)"),
 		OPT_INT("cut", &c->window, "W", 0, 1e9,
-			"Cut hits and W characters around them",
+			"Cut hits and W characters on both sides",
 			.given = &o.cut),
 		OPT_FLAG("list", &o.list, "Keep every document"),
 		OPT_GROUP("Reports"),
 		OPT_STR("table", &c->table, "FILE",
-			"Write one line per benchmark"),
-		OPT_FLAG("json", &c->json, "Write the table as JSON Lines"),
+			"Write the result for each benchmark as TSV"),
+		OPT_FLAG("json", &c->json, "Write this table as JSON Lines"),
 		OPT_STR("scores", &c->scores, "FILE",
-			"Scores of the examples, for the table"),
+			"Add mean scores, from those of the examples"),
 		OPT_STR("subsets", &c->subsets, "DIR",
-			"Write clean, dirty and short examples"),
+			"Write clean, dirty and short examples to DIR"),
 		FILTER_ARGS(&c->filter),
 		OPT_END
 	};
