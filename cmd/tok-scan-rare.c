@@ -1,8 +1,7 @@
 /*
- * tok-scan-rare - which tokens will a model never learn?
+ * tok-scan-rare - find the tokens that a model never learns
  *
- * Options, wiring, exit status.  What is looked at, and how it is put
- * together, is rare/rare_scan.h.
+ * Options, wiring, exit status.  The scan itself is rare/rare_scan.h.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -14,13 +13,13 @@
 
 static struct {
 	const char *tokenizer, *split, *model, *unused, *embed, *head;
-	const char *verify, *output, *report, *stats;
-	int shard_format, format_given, eot_given, min_given, indicator;
+	const char *scores, *output, *report, *stats;
+	int shard_format, format_given, eot_given, below_given, indicator;
 	int prompts, json, check;
-	int64_t min_count, max_rare, rows, eot;
-	double percent;
-} opt = {.indicator = -1, .min_count = 10, .percent = 2, .rows = 25,
-	 .eot = -1};
+	int64_t rare_below, max_rare, table_rows, eot;
+	double suspicious_frac;
+} opt = {.indicator = -1, .rare_below = 10, .suspicious_frac = .02,
+	 .table_rows = 25, .eot = -1};
 
 static const struct arg table[] = {
 	OPT_GROUP("Tokens and shards"),
@@ -32,9 +31,9 @@ static const struct arg table[] = {
 	OPT_INT("eot", &opt.eot, "ID", -1, 4294967295.0,
 		"Id between documents, if the shards have no boundaries",
 		.given = &opt.eot_given),
-	OPT_INT("min-count", &opt.min_count, "N", 0, 9e15,
-		"Count a token as rare below N occurrences",
-		.given = &opt.min_given),
+	OPT_INT("rare-below", &opt.rare_below, "N", 0, 9e15,
+		"Call a token rare below N occurrences",
+		.given = &opt.below_given),
 	OPT_STR("unused", &opt.unused, "LIST",
 		"More ids known to be unused, as 7,9,100-120"),
 	OPT_GROUP("Model"),
@@ -42,20 +41,20 @@ static const struct arg table[] = {
 		"Hugging Face folder whose embeddings to inspect"),
 	OPT_ENUM("indicator", &opt.indicator, "NAME", indicator_names,
 		 "What decides", .of = "model"),
-	OPT_REAL("percent", &opt.percent, "P", 0, 100,
-		 "Share of the tokens that is suspicious", .of = "model"),
+	OPT_REAL("suspicious-frac", &opt.suspicious_frac, "F", 0, 1,
+		 "Call the lowest fraction F suspicious", .of = "model"),
 	OPT_STR("embed", &opt.embed, "NAME", "Tensor of the input matrix",
 		.of = "model"),
 	OPT_STR("head", &opt.head, "NAME", "Tensor of the output matrix",
 		.of = "model"),
-	OPT_FLAG("prompts", &opt.prompts,
-		 "Write questions for lm-sample --score instead",
+	OPT_FLAG("verify-prompts", &opt.prompts,
+		 "Write prompts for lm-sample --score instead",
 		 .of = "model"),
-	OPT_STR("verify", &opt.verify, "FILE",
+	OPT_STR("verify-scores", &opt.scores, "FILE",
 		"Read the answers of lm-sample --score --json",
 		.of = "model"),
 	OPT_GROUP("Output"),
-	OPT_INT("rows", &opt.rows, "N", 1, 1e9,
+	OPT_INT("table-rows", &opt.table_rows, "N", 1, 1e9,
 		"Rows of each tail on a terminal"),
 	OPT_FLAG("json", &opt.json, "Write JSON Lines", .brief = 1),
 	OPT_STR("output", &opt.output, "FILE",
@@ -73,7 +72,7 @@ static const struct arg table[] = {
 	OPT_END
 };
 
-static const char *const exclude[] = {"prompts: verify json", NULL};
+static const char *const exclude[] = {"verify-prompts: verify-scores json", NULL};
 
 static const struct args args = {
 	"tok-scan-rare", "[options] [SHARD|DIR...]",
@@ -89,8 +88,8 @@ check_options(int operands)
 		args_usage(&args, "--tokenizer FILE or --model DIR is needed");
 	args_check(&args);
 	if (opt.model && !operands &&
-	    (opt.format_given || opt.eot_given || opt.min_given))
-		args_usage(&args, "--shard-format, --eot and --min-count need "
+	    (opt.format_given || opt.eot_given || opt.below_given))
+		args_usage(&args, "--shard-format, --eot and --rare-below need "
 			   "shards");
 	if (!opt.model)
 		args_check_stdin(&args, operands);
@@ -99,15 +98,15 @@ check_options(int operands)
 static int
 put_all(const struct rare_scan *s, struct output **out, struct err *e)
 {
-	enum rare_form form = opt.prompts ? RARE_QUESTIONS :
+	enum rare_form form = opt.prompts ? RARE_ASK :
 		opt.json ? RARE_JSON :
 		!opt.output && isatty(1) ? RARE_TABLE : RARE_TSV;
 	struct output *all[3];
 	size_t n = 0, i;
 
-	if (rare_scan_put(s, form, (size_t)opt.rows, out[0], e) ||
-	    (out[1] && rare_scan_put(s, RARE_JSON, 0, out[1], e)) ||
-	    (out[2] && rare_scan_put(s, RARE_STATS, 0, out[2], e)))
+	if (rare_scan_write(s, form, (size_t)opt.table_rows, out[0], e) ||
+	    (out[1] && rare_scan_write(s, RARE_JSON, 0, out[1], e)) ||
+	    (out[2] && rare_scan_write(s, RARE_STATS, 0, out[2], e)))
 		return -1;
 	for (i = 0; i < 3; i++)
 		if (out[i])
@@ -115,9 +114,9 @@ put_all(const struct rare_scan *s, struct output **out, struct err *e)
 	return output_commit_all(all, n, e);
 }
 
-/* For people; a table on standard output has the summary below it. */
+/* For people; a table on stdout has the summary below it. */
 static void
-summary(const struct rare_scan *s)
+print_summary(const struct rare_scan *s)
 {
 	struct buf b = {0};
 
@@ -125,18 +124,18 @@ summary(const struct rare_scan *s)
 	if (opt.prompts)
 		rare_scan_notes(s, &b);
 	if (opt.output || !isatty(1) || opt.json || opt.prompts)
-		rare_summary(&s->r, &s->sum, &b);
+		rare_summary_text(&s->summary, &s->r, &b);
 	if (b.n)
 		fwrite(b.p, 1, b.n, stderr);
 	buf_clear(&b);
 }
 
-/* What --max-rare bounds: see the manual page. */
+/* What --check compares with --max-rare. */
 static uint64_t
 found(const struct rare_scan *s, int shards)
 {
-	return shards ? s->sum.rare : opt.verify ? s->sum.verified :
-	       s->sum.suspicious;
+	return shards ? s->summary.rare : opt.scores ? s->summary.verified :
+	       s->summary.suspicious;
 }
 
 int
@@ -158,16 +157,17 @@ main(int argc, char **argv)
 		.shards = shards ? (const char *const *)argv + first : NULL,
 		.nshards = (size_t)n,
 		.format = (enum shard_format)opt.shard_format, .eot = opt.eot,
-		.min_count = (uint64_t)opt.min_count, .unused = opt.unused,
+		.rare_below = (uint64_t)opt.rare_below, .unused = opt.unused,
 		.model = opt.model, .embed = opt.embed, .head = opt.head,
 		.indicator = opt.indicator,
-		.percent = opt.percent, .prompts = opt.prompts,
-		.verify = opt.verify, .threads = args_common.threads,
+		.suspicious_frac = opt.suspicious_frac,
+		.prompts = opt.prompts, .answers = opt.scores,
+		.threads = args_common.threads,
 		.quiet = args_common.quiet }, &e) ||
 	    put_all(&s, out, &e))
 		die_err(&e);
 	if (!args_common.quiet && (args_common.verbose || isatty(2)))
-		summary(&s);
+		print_summary(&s);
 	status = opt.check && found(&s, shards) > (uint64_t)opt.max_rare ?
 		 EXIT_ANSWER : EXIT_OK;
 	rare_scan_clear(&s);

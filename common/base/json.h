@@ -101,4 +101,10 @@ void json_put_real(struct buf *b, double x);	/* shortest that reads back;
 void json_put_int(struct buf *b, int64_t x);
 void json_put_uint(struct buf *b, uint64_t x);
 
+/* A key and its value. */
+void json_put_key_uint(struct buf *b, const char *key, uint64_t x);
+void json_put_key_real(struct buf *b, const char *key, double x);
+void json_put_key_bool(struct buf *b, const char *key, int x);
+void json_put_key_str(struct buf *b, const char *key, const char *s);
+
 #endif

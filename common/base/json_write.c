@@ -85,6 +85,34 @@ json_put_uint(struct buf *b, uint64_t x)
 	buf_printf(b, "%llu", (unsigned long long)x);
 }
 
+void
+json_put_key_uint(struct buf *b, const char *key, uint64_t x)
+{
+	json_put_key(b, key);
+	json_put_uint(b, x);
+}
+
+void
+json_put_key_real(struct buf *b, const char *key, double x)
+{
+	json_put_key(b, key);
+	json_put_real(b, x);
+}
+
+void
+json_put_key_bool(struct buf *b, const char *key, int x)
+{
+	json_put_key(b, key);
+	buf_puts(b, x ? "true" : "false");
+}
+
+void
+json_put_key_str(struct buf *b, const char *key, const char *s)
+{
+	json_put_key(b, key);
+	json_put_str(b, span_str(s));
+}
+
 /* The last member with that key. */
 static const struct json *
 json_member(const struct json *j, const char *key, size_t n)

@@ -1,21 +1,21 @@
 /*
- * rare.h - which tokens will a model never learn?
+ * rare.h - what is known of each token id
  *
- * What is known of each id: of the tokenizer alone (this file), of shards
- * (rare_count.h), of a model (rare_model.h), of its answers (rare_prompt.h);
- * rare_report.h prints it.
+ * The tokenizer alone gives a category and the ids known to be unused (this
+ * file).  Shards add counts (rare_counts.h), a model adds indicators
+ * (rare_model.h), its answers add verdicts (rare_answers.h).
  *
  * Categories are those of Land and Bartolo's code, in its order, with
- * s = decode([i]), r = encode(s) without specials:
+ * s = decode([i]), r = encode(s) without special tokens:
  *
- *   OK, OK_SPECIAL		r == [i]; special where the tokenizer says so
+ *   OK, OK_SPECIAL		r == [i]; OK_SPECIAL: a special token
  *   UNREACHABLE_SPECIAL	s looks like <one> or [one], with a letter in it
- *   UNDECODEABLE		s holds U+FFFD: a part of a character
+ *   UNDECODEABLE		s contains U+FFFD: a part of a character
  *   UNREACHABLE_SINGLE_TOKEN	r is one other token
- *   UNREACHABLE_MULTI_TOKEN	anything else; an id without a token too
+ *   UNREACHABLE_MULTI_TOKEN	anything else, also an id without a token
  *
- * A tokenizer that puts a space in front of a text encodes a prefix with it,
- * whose ids are taken off again.
+ * A tokenizer that puts a space in front of a text encodes s after a prefix,
+ * whose ids are removed again.
  */
 #ifndef ASSAY_RARE_H
 #define ASSAY_RARE_H
@@ -40,14 +40,14 @@ extern const char *const rare_category_names[];
 
 enum rare_flag {
 	RARE_SPECIAL = 1,
-	RARE_NO_TOKEN = 2,	/* a row of padding, a number not given */
+	RARE_NO_TOKEN = 2,	/* a padding row, or an unassigned id */
 	RARE_RESERVED = 4,	/* <unused7>, <|reserved_special_token_3|> */
-	RARE_NO_UTF8 = 8,	/* its bytes alone are no text */
-	RARE_UNUSED = 16,	/* known: no text ever gives it */
-	RARE_GIVEN = 32,	/* known because --unused said so */
+	RARE_NO_UTF8 = 8,	/* its bytes alone are not UTF-8 */
+	RARE_UNUSED = 16,	/* known to be unused: no text gives it */
+	RARE_GIVEN = 32,	/* known because --unused names it */
 	RARE_BOUNDARY = 64,	/* BOS or EOS of the shards */
-	RARE_STEP = 128,	/* rare, but a step towards a frequent token */
-	RARE_RARE = 256,	/* OK, fewer than min_count, no step, not known */
+	RARE_STEP = 128,	/* rare, but merged into a frequent token */
+	RARE_RARE = 256,	/* OK, count below the limit, none of those */
 	RARE_SUSPICIOUS = 512
 };
 
@@ -55,10 +55,10 @@ enum { RARE_NONE = UINT32_MAX };
 
 struct rare {
 	const struct vocab *vocab;	/* NULL: no tokenizer, every id is OK */
-	uint32_t n;			/* ids 0..n-1, rows of padding included */
-	uint8_t *category;		/* [n] */
+	uint32_t n;			/* ids 0..n-1, padding rows included */
+	uint8_t *category;		/* [n] enum rare_category */
 	uint16_t *flags;		/* [n] enum rare_flag */
-	uint64_t min_count;
+	uint64_t rare_below;		/* the limit */
 	const struct rare_counts *counts;	/* NULL: no shards */
 	uint32_t *swallowed_by;		/* [n] with counts; RARE_NONE */
 	const struct rare_model *model;	/* NULL: none */
@@ -74,19 +74,17 @@ int rare_init(struct rare *r, const struct vocab *v, uint32_t n,
 	      struct err *e);
 void rare_clear(struct rare *r);
 
-/* "7,9,100-120" as known to be unused. */
+/* Add the ids of a list such as "7,9,100-120" to those known to be unused. */
 int rare_unused(struct rare *r, const char *list, struct err *e);
 
-/*
- * What the counts say: r->swallowed_by, the token with the greatest count of
- * those that a merge makes of this one; RARE_STEP, when that or what is made
- * of it in turn has min_count; RARE_RARE.  An id found in the shards is no
- * longer known to be unused, unless it was given by hand.
- */
-void rare_join(struct rare *r, const struct rare_counts *c,
-	       uint64_t min_count);
-
-/* The text of one id, U+FFFD where it is none; nothing when it has none. */
+/* The text of an id, with U+FFFD for invalid bytes; empty without a token. */
 void rare_text(const struct rare *r, uint32_t id, struct buf *out);
+
+/* Does this id have a flag? */
+static inline int
+rare_is(const struct rare *r, uint32_t id, unsigned flag)
+{
+	return (r->flags[id] & flag) != 0;
+}
 
 #endif

@@ -1,16 +1,17 @@
 /*
  * rare_model.c - see rare_model.h
  *
- * The matrices stay in the mapped file; rare/matrix.h reads them.
+ * The matrices stay in the mapped file; matrix.h reads them.
  */
 #include "rare/rare_model.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 /* Names of the input and of the output matrix, by family. */
 static const char *const embed_names[] = {
@@ -52,9 +53,10 @@ is_matrix(const struct st_tensor *t, struct err *e)
 		       "columns", t->file, t->name, t->ndim);
 }
 
-/* The tensor as rows of C numbers, where it lies. */
+/* The tensor as a mapped matrix of C columns. */
 static int
-rows(const struct st_tensor *t, size_t C, struct matrix *m, struct err *e)
+as_matrix(const struct st_tensor *t, size_t C, struct matrix *m,
+	  struct err *e)
 {
 	static const struct {
 		enum st_dtype from;
@@ -75,33 +77,29 @@ rows(const struct st_tensor *t, size_t C, struct matrix *m, struct err *e)
 		       "or F64", t->file, t->name, st_dtype_name(t->dtype));
 }
 
-/* What config.json says: tie 1, 0 or -1 (nothing); vocab -1: nothing. */
+/* From config.json: *tie is 1, 0 or -1 (absent), *vocab -1 when absent. */
 static int
 config(const char *dir, int *tie, int64_t *vocab, struct err *e)
 {
 	static const char *const at[] = {"", "text_config."};
 	struct json *j;
-	char *path = xmalloc(strlen(dir) + 16), key[64];
-	int i, rc = 0, is = 0;
+	char *path = path_join(dir, "config.json"), *key;
+	int i, rc = 0;
 
-	sprintf(path, "%s/config.json", dir);
 	j = json_load(path, e);
+	free(path);
 	*tie = *vocab = -1;
 	for (i = 0; j && i < 2 && rc == 0; i++) {
-		snprintf(key, sizeof(key), "%stie_word_embeddings", at[i]);
-		if (json_get(j, key)) {
-			rc = json_get_bool(j, key, &is, e);
-			*tie = is;
-		}
-		snprintf(key, sizeof(key), "%svocab_size", at[i]);
-		if (rc == 0 && json_get(j, key))
+		key = xstrf("%stie_word_embeddings", at[i]);
+		rc = json_get_bool(j, key, tie, e);
+		free(key);
+		key = xstrf("%svocab_size", at[i]);
+		if (rc == 0)
 			rc = json_get_int(j, key, vocab, e);
+		free(key);
 	}
-	free(path);
-	if (!j)
-		return -1;
 	json_free(j);
-	return rc;
+	return j ? rc : -1;
 }
 
 static int
@@ -110,25 +108,19 @@ fits(const struct st_tensor *in, const struct st_tensor *out, int64_t vocab,
 {
 	if (is_matrix(in, e) || is_matrix(out, e))
 		return -1;
-	if (in->shape[0] != out->shape[0])
-		return err_set(e, "%s: %s has %llu rows, %s has %llu",
-			       out->file, in->name,
-			       (unsigned long long)in->shape[0], out->name,
-			       (unsigned long long)out->shape[0]);
-	if (in->shape[1] != out->shape[1])
-		return err_set(e, "%s: %s has %llu columns, %s has %llu",
-			       out->file, in->name,
-			       (unsigned long long)in->shape[1], out->name,
-			       (unsigned long long)out->shape[1]);
+	if (in->shape[0] != out->shape[0] || in->shape[1] != out->shape[1])
+		return err_set(e, "%s: %s has %" PRIu64 " rows and %" PRIu64
+			       " columns, %s has %" PRIu64 " and %" PRIu64,
+			       out->file, in->name, in->shape[0], in->shape[1],
+			       out->name, out->shape[0], out->shape[1]);
 	if (vocab >= 0 && (uint64_t)vocab != in->shape[0])
-		return err_set(e, "%s: %s has %llu rows, config.json says "
-			       "vocab_size %lld", in->file, in->name,
-			       (unsigned long long)in->shape[0],
-			       (long long)vocab);
+		return err_set(e, "%s: %s has %" PRIu64 " rows, but "
+			       "vocab_size in config.json is %" PRId64,
+			       in->file, in->name, in->shape[0], vocab);
 	return 0;
 }
 
-/* The bias beside an output matrix NAME.weight is NAME.bias. */
+/* The bias of an output matrix NAME.weight is NAME.bias. */
 static const struct st_tensor *
 find_bias(const struct st *s, const char *head, size_t V)
 {
@@ -142,8 +134,7 @@ find_bias(const struct st *s, const char *head, size_t V)
 		n = strlen(names[i]);
 		if (n < 7 || strcmp(names[i] + n - 7, ".weight"))
 			continue;
-		name = xmalloc(n + 1);
-		sprintf(name, "%.*s.bias", (int)(n - 7), names[i]);
+		name = xstrf("%.*s.bias", (int)(n - 7), names[i]);
 		t = st_find(s, name);
 		free(name);
 	}
@@ -208,9 +199,9 @@ rare_model_clear(struct rare_model *m)
 
 /* ---- the scan ---- */
 
-/* The percentile of the rows of category OK. */
+/* That share of the rows of category OK is at or below it. */
 static int
-threshold(struct rare_model *m, const struct rare *r, double percent,
+threshold(struct rare_model *m, const struct rare *r, double frac,
 	  struct err *e)
 {
 	double *x = xreallocarray(NULL, m->V, sizeof(double));
@@ -220,10 +211,10 @@ threshold(struct rare_model *m, const struct rare *r, double percent,
 		if (r->category[i] == RARE_CAT_OK)
 			x[n++] = m->ind.v[m->which][i];
 	if (n)
-		m->threshold = indicators_percentile(x, n, percent);
+		m->threshold = indicators_percentile(x, n, 100 * frac);
 	free(x);
-	return n ? 0 : err_set(e, "no token of the vocabulary has category OK:"
-			       " is it this model's tokenizer?");
+	return n ? 0 : err_set(e, "no token has category OK: is this the "
+			       "model's tokenizer?");
 }
 
 /* All indicators of all rows. */
@@ -237,12 +228,13 @@ indicators(struct rare_model *m, const struct rare *r, int threads,
 	size_t i;
 	int rc;
 
-	if (rows(m->in, m->C, &in, e) || rows(m->out, m->C, &out, e) ||
-	    (m->bias && rows(m->bias, 1, &bias, e)))
+	if (as_matrix(m->in, m->C, &in, e) ||
+	    as_matrix(m->out, m->C, &out, e) ||
+	    (m->bias && as_matrix(m->bias, 1, &bias, e)))
 		return -1;
 	unused = xcalloc(m->V + 1, 1);
 	for (i = 0; i < m->V; i++)
-		unused[i] = (r->flags[i] & RARE_UNUSED) != 0;
+		unused[i] = (uint8_t)rare_is(r, (uint32_t)i, RARE_UNUSED);
 	rc = indicators_get(&m->ind, &out, &in, m->bias ? &bias : NULL, unused,
 			    threads);
 	free(unused);
@@ -255,7 +247,7 @@ indicators(struct rare_model *m, const struct rare *r, int threads,
 
 int
 rare_model_scan(struct rare_model *m, struct rare *r, int which,
-		double percent, int threads, struct err *e)
+		double frac, int threads, struct err *e)
 {
 	size_t i;
 
@@ -266,15 +258,15 @@ rare_model_scan(struct rare_model *m, struct rare *r, int which,
 	if (!m->ind.v[m->which] && m->which == IND_BIAS)
 		return err_set(e, "%s: the output has no bias", m->out->file);
 	if (!m->ind.v[m->which])
-		return err_set(e, "no row is known to be unused, which %s "
-			       "needs%s; name some with --unused",
+		return err_set(e, "indicator %s needs ids known to be unused, "
+			       "and there are none%s: name some with --unused",
 			       indicator_names[m->which], m->tied ?
-			       " (input and output are one matrix)" : "");
-	if (threshold(m, r, percent, e))
+			       " (input and output share a matrix)" : "");
+	if (threshold(m, r, frac, e))
 		return -1;
 	for (i = 0; i < m->V; i++)
 		if (r->category[i] <= RARE_CAT_OK_SPECIAL &&
-		    !(r->flags[i] & RARE_UNUSED) &&
+		    !rare_is(r, (uint32_t)i, RARE_UNUSED) &&
 		    m->ind.v[m->which][i] <= m->threshold)
 			r->flags[i] |= RARE_SUSPICIOUS;
 	r->model = m;

@@ -3,22 +3,18 @@
  */
 #include "rare/rare_scan.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 /* ---- reading ---- */
 
-/*
- * The model's own tokenizer may be of a kind that we do not encode with; its
- * embeddings can be looked at all the same.  Not so one that is broken.
- */
 static int
-is_foreign(const char *path)
+is_json(const char *path)
 {
 	struct err e = {0};
 	struct json *j = json_load(path, &e);
@@ -27,25 +23,29 @@ is_foreign(const char *path)
 	return j != NULL;
 }
 
+/*
+ * The model's own tokenizer may be of an unsupported kind: the embeddings can
+ * be scanned without it.  A broken file is an error.
+ */
 static int
 load_vocab(struct rare_scan *s, const struct rare_scan_opts *o, int needed,
 	   struct err *e)
 {
-	char *path = NULL;
 	struct err why = {0};
+	char *path;
+	int there;
 
 	if (o->tokenizer) {
 		s->vocab = vocab_load(o->tokenizer, o->split, e);
 		return s->vocab ? 0 : -1;
 	}
-	path = xmalloc(strlen(o->model) + sizeof("/tokenizer.json"));
-	sprintf(path, "%s/tokenizer.json", o->model);
-	if (access(path, F_OK))
-		err_set(&why, "%s: no tokenizer.json", o->model);
-	else
+	path = path_join(o->model, "tokenizer.json");
+	there = path_exists(path);
+	if (there)
 		s->vocab = vocab_load(path, o->split, &why);
-	if (!s->vocab && (needed || (!access(path, F_OK) &&
-				     !is_foreign(path))))
+	else
+		err_set(&why, "%s: no tokenizer.json", o->model);
+	if (!s->vocab && (needed || (there && !is_json(path))))
 		err_set(e, "%s", why.msg);
 	else if (!s->vocab && !o->quiet)
 		warn("%s: every row counts as a token of category OK",
@@ -54,21 +54,21 @@ load_vocab(struct rare_scan *s, const struct rare_scan_opts *o, int needed,
 	return e->set ? -1 : 0;
 }
 
-/* As many ids as the tokenizer and the model have. */
+/* As many ids as the model has rows or, without one, the tokenizer tokens. */
 static int
-load_tokens(struct rare_scan *s, const struct rare_scan_opts *o, int needed,
-	    struct err *e)
+categorize(struct rare_scan *s, const struct rare_scan_opts *o, int needed,
+	   struct err *e)
 {
 	size_t n = s->vocab ? s->vocab->n : 0;
 
 	if (o->model && s->model.V < n) {
 		if (needed)
-			return err_set(e, "%s: the embedding has %zu rows, "
-				       "the tokenizer %zu tokens", o->model,
-				       s->model.V, n);
+			return err_set(e, "%s: the embedding has %zu rows, but "
+				       "the tokenizer has %zu tokens",
+				       o->model, s->model.V, n);
 		if (!o->quiet)
 			warn("%s: the embedding has %zu rows, the tokenizer "
-			     "%zu tokens: those without a row are left out",
+			     "%zu tokens: tokens without a row are omitted",
 			     o->model, s->model.V, n);
 	}
 	if (o->model)
@@ -92,44 +92,44 @@ count(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 	hint.bos = v->bos;
 	hint.eos = o->eot >= 0 ? o->eot : v->eos;
 	if (o->eot >= (int64_t)v->n)
-		return err_set(e, "--eot: id %lld, but the tokenizer has ids "
-			       "0 to %zu", (long long)o->eot, (size_t)v->n - 1);
+		return err_set(e, "--eot: id %" PRId64 ", but the tokenizer "
+			       "has ids 0 to %zu", o->eot, (size_t)v->n - 1);
 	s->shards = shards_open_hint(o->shards, o->nshards, &hint, e);
 	if (!s->shards)
 		return -1;
 	i = shards_info(s->shards);
 	if (i->fingerprint && i->fingerprint != v->fingerprint)
 		return err_set(e, "%s: made with another tokenizer "
-			       "(fingerprint %016llx, this one has %016llx)",
+			       "(fingerprint %016" PRIx64 ", this one has "
+			       "%016" PRIx64 ")",
 			       o->nshards ? o->shards[0] : "<stdin>",
-			       (unsigned long long)i->fingerprint,
-			       (unsigned long long)v->fingerprint);
+			       i->fingerprint, v->fingerprint);
 	if (rare_counts_get(&s->counts, s->shards, s->r.n,
 			    i->bos >= 0 ? i->bos : v->bos,
 			    i->eos >= 0 ? i->eos : hint.eos,
 			    o->threads, e))
 		return -1;
-	rare_join(&s->r, &s->counts, o->min_count);
+	rare_counts_join(&s->counts, &s->r, o->rare_below);
 	return 0;
 }
 
 static int
-look(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
+scan_model(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 {
-	if (rare_model_scan(&s->model, &s->r, o->indicator, o->percent,
-			    o->threads, e))
+	if (rare_model_scan(&s->model, &s->r, o->indicator,
+			    o->suspicious_frac, o->threads, e))
 		return -1;
 	if (!s->model.ind.converged && !o->quiet)
-		warn("%s: the first two principal components are as good as "
-		     "equal: no_pc1 depends on which is taken", o->model);
-	if (!o->prompts && !o->verify)
+		warn("%s: the first two principal components are nearly "
+		     "equal: no_pc1 depends on which one is used", o->model);
+	if (!o->prompts && !o->answers)
 		return 0;
 	if (rare_prompts_make(&s->prompts, &s->r, s->vocab ? s->vocab->bos : -1,
 			      e))
 		return -1;
-	if (!o->verify)
+	if (!o->answers)
 		return 0;
-	if (rare_answers_read(&s->answers, &s->r, &s->prompts, o->verify, e))
+	if (rare_answers_read(&s->answers, &s->r, &s->prompts, o->answers, e))
 		return -1;
 	s->r.answers = &s->answers;
 	return 0;
@@ -138,7 +138,7 @@ look(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 int
 rare_scan(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 {
-	int needed = o->shards || o->prompts || o->verify;
+	int needed = o->shards || o->prompts || o->answers;
 
 	memset(s, 0, sizeof(*s));
 	if (load_vocab(s, o, needed, e))
@@ -146,10 +146,10 @@ rare_scan(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 	if (o->model && rare_model_load(&s->model, o->model, o->embed, o->head,
 					e))
 		return -1;
-	if (load_tokens(s, o, needed, e) || (o->shards && count(s, o, e)) ||
-	    (o->model && look(s, o, e)))
+	if (categorize(s, o, needed, e) || (o->shards && count(s, o, e)) ||
+	    (o->model && scan_model(s, o, e)))
 		return -1;
-	rare_sum(&s->r, &s->sum);
+	rare_summary_init(&s->summary, &s->r);
 	return 0;
 }
 
@@ -173,36 +173,37 @@ put_id(const struct rare_scan *s, enum rare_form form, uint32_t id,
        struct buf *b)
 {
 	if (form == RARE_JSON)
-		rare_json(&s->r, id, b);
+		rare_report_json(&s->r, id, b);
 	else if (form == RARE_TSV)
-		rare_tsv(&s->r, id, b);
-	else if (s->r.flags[id] & RARE_SUSPICIOUS)
+		rare_report_tsv(&s->r, id, b);
+	else if (rare_is(&s->r, id, RARE_SUSPICIOUS))
 		rare_prompts_put(&s->prompts, id, b);
 }
 
 int
-rare_scan_put(const struct rare_scan *s, enum rare_form form, size_t rows,
-	      struct output *out, struct err *e)
+rare_scan_write(const struct rare_scan *s, enum rare_form form, size_t rows,
+		struct output *out, struct err *e)
 {
 	struct buf b = {0};
-	uint32_t id;
+	uint32_t id, n = s->r.n;
 	int rc = 0;
 
-	if (form == RARE_TSV)
-		rare_tsv_head(&s->r, &b);
+	if (form == RARE_STATS || form == RARE_TABLE)
+		n = 0;
 	if (form == RARE_STATS) {
-		rare_stats(&s->r, &s->sum, &b);
+		rare_summary_json(&s->summary, &s->r, &b);
 	} else if (form == RARE_TABLE) {
-		rare_table(&s->r, rows, &b);
+		rare_report_table(&s->r, rows, &b);
 		buf_putc(&b, '\n');
-		rare_summary(&s->r, &s->sum, &b);
-	} else {
-		for (id = 0; id < s->r.n && rc == 0; id++) {
-			put_id(s, form, id, &b);
-			if (b.n > 1 << 16) {
-				rc = output_write(out, b.p, b.n, e);
-				buf_reset(&b);
-			}
+		rare_summary_text(&s->summary, &s->r, &b);
+	} else if (form == RARE_TSV) {
+		rare_report_tsv_header(&s->r, &b);
+	}
+	for (id = 0; id < n && rc == 0; id++) {
+		put_id(s, form, id, &b);
+		if (b.n > 1 << 16) {
+			rc = output_write(out, b.p, b.n, e);
+			buf_reset(&b);
 		}
 	}
 	if (rc == 0)

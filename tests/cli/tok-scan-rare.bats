@@ -137,7 +137,7 @@ six() {
 	[ "${#lines[@]}" -eq 7 ]
 	[[ $stderr =~ "7 rows, the tokenizer 1000 tokens" ]]
 	run tok-scan-rare --model "$DATA/vector" --tokenizer "$TOK" \
-		--unused 4,6 --prompts
+		--unused 4,6 --verify-prompts
 	[ "$status" -eq 2 ]
 }
 
@@ -182,7 +182,7 @@ six() {
 	echo '{"text":"日本 a"}' > "$T/docs"
 	"$BIN/pack" -q --tokenizer "$T/tokenizer.json" --no-bos --no-eos \
 		-o "$T/s" "$T/docs"
-	script -qefc "$BIN/tok-scan-rare --rows 200000 --min-count 1 \
+	script -qefc "$BIN/tok-scan-rare --table-rows 200000 --rare-below 1 \
 		--tokenizer $T/tokenizer.json $T/s" "$T/out" < /dev/null \
 		> /dev/null
 	# 24 columns of text, whatever the bytes, then 12 of the count
@@ -207,27 +207,27 @@ six() {
 	run tok-scan-rare --tokenizer "$TOK" --check --max-rare 1000 \
 		-o "$T/out" "$TRAIN"
 	[ "$status" -eq 0 ]
-	run tok-scan-rare --tokenizer "$TOK" --check --min-count 0 \
+	run tok-scan-rare --tokenizer "$TOK" --check --rare-below 0 \
 		-o "$T/out" "$TRAIN"
 	[ "$status" -eq 0 ]
 }
 
 @test "questions, and answers that do not fit them" {
 	local m=$MODELS/llama-tied
-	tok-scan-rare --model $m --prompts > "$T/ask"
+	tok-scan-rare --model $m --verify-prompts > "$T/ask"
 	n=$(grep -c . "$T/ask")
 	[ "$n" -gt 0 ]
 	# a probability of 0.95 for the first, of 1e-5 for all others
 	sed 's/.*"id":\("[^"]*"\).*/{"id":\1,"logprob":-11.5}/' "$T/ask" \
 		> "$T/scores"
 	sed -i '1s/-11.5/-0.0513/' "$T/scores"
-	tok-scan-rare --model $m --verify "$T/scores" --json > "$T/out"
+	tok-scan-rare --model $m --verify-scores "$T/scores" --json > "$T/out"
 	[ "$(grep -c '"verification":"strong_rejected"' "$T/out")" -eq 1 ]
 	[ "$(grep -c '"verification":"strong_verified"' "$T/out")" -ge 1 ]
 	for bad in '$d' '1s/,.*/}/' '2s/"[0-9]*\//"318\//' '1p' '1s/{/[/' \
 		'1s/-0.0513/5/' '1s/"logprob":-0.0513/"logprob":"x"/'; do
 		sed "$bad" "$T/scores" > "$T/broken"
-		run --separate-stderr tok-scan-rare --model $m --verify \
+		run --separate-stderr tok-scan-rare --model $m --verify-scores \
 			"$T/broken"
 		[ "$status" -eq 2 ] || { echo "$bad: $status"; false; }
 		[ -z "$output" ]
@@ -235,17 +235,17 @@ six() {
 	done
 	# the greatest of three places counts, where the answers have them
 	sed 's/}$/,"ahead":[-11.5,-2,-9.25]}/' "$T/scores" > "$T/three"
-	tok-scan-rare --model $m --verify "$T/three" --json > "$T/out"
+	tok-scan-rare --model $m --verify-scores "$T/three" --json > "$T/out"
 	[ "$(grep -c '"max_prob":0.1353.*"verification":"weak_rejected"' \
 		"$T/out")" -eq $((n / 3)) ]
 	sed -i 's/-2,/null,/' "$T/three"
-	tok-scan-rare --model $m --verify "$T/three" --json > "$T/out"
+	tok-scan-rare --model $m --verify-scores "$T/three" --json > "$T/out"
 	[ "$(grep -c '"max_prob":9.61.*e-05,"verification":"strong_verified"' \
 		"$T/out")" -eq $((n / 3)) ]
 	for bad in '"x"' '-2,' '' '-1,-2,[3]' '-1 -2' '-2],"z":[' nan 5; do
 		sed "1s/\"ahead\":.*/\"ahead\":[$bad]}/" "$T/three" \
 			> "$T/broken"
-		run --separate-stderr tok-scan-rare --model $m --verify \
+		run --separate-stderr tok-scan-rare --model $m --verify-scores \
 			"$T/broken"
 		[ "$status" -eq 2 ] || [[ $bad == *z* ]] ||
 			{ echo "$bad: $status"; false; }
@@ -255,7 +255,7 @@ six() {
 	"$BIN/lm-sample" -q --model $m --score "$T/ask" --json > "$T/scores"
 	[ "$(grep -c '"ahead":\[[-0-9.e]*,[-0-9.e]*,[-0-9.e]*\]' \
 		"$T/scores")" -eq "$n" ]
-	tok-scan-rare --model $m --verify - --json < "$T/scores" \
+	tok-scan-rare --model $m --verify-scores - --json < "$T/scores" \
 		> "$T/out"
 	perl -ne 'BEGIN { open F, shift; while (<F>) {
 			m{"id":"(\d+)/.*"ahead":\[(.*)\]} or die;
@@ -303,7 +303,7 @@ six() {
 	refused --model "$v" --unused 4,7
 	refused --model "$v" --unused 4-
 	refused --model "$v" --unused 4 --embed no.such
-	refused --model "$v" --unused 4 --prompts --verify x
+	refused --model "$v" --unused 4 --verify-prompts --verify-scores x
 	refused --tokenizer "$TOK" --max-rare 3 "$TRAIN"
 	refused --tokenizer $MODELS/llama-tied/tokenizer.json "$TRAIN"
 	[[ $stderr =~ "another tokenizer" ]]
@@ -344,7 +344,7 @@ six() {
 	run tok-scan-rare --model "$T/m" --unused 4,6
 	[ "$status" -eq 2 ]
 	rm "$T/m/tokenizer.json"
-	run tok-scan-rare --model "$T/m" --unused 4,6 --prompts
+	run tok-scan-rare --model "$T/m" --unused 4,6 --verify-prompts
 	[ "$status" -eq 2 ]
 }
 

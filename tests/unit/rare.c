@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "tokenizer/bpe.h"
 #include "rare/rare.h"
-#include "rare/rare_count.h"
-#include "rare/rare_prompt.h"
+#include "rare/rare_counts.h"
+#include "rare/rare_prompts.h"
 #include "rare/rare_report.h"
 #include "record/shard.h"
 
@@ -230,7 +230,7 @@ steps_are_harmless(void **state)
 {
 	struct vocab *v = small_vocab();
 	struct rare_counts c = {.n = v->n, .bos = v->bos, .eos = v->eos};
-	struct rare_sum sum;
+	struct rare_summary sum;
 	struct rare r;
 	struct err e = {0};
 
@@ -241,7 +241,7 @@ steps_are_harmless(void **state)
 	c.v[125].count = 1;
 	assert_int_equal(0, rare_init(&r, v, v->n, &e));
 	assert_int_equal(0, rare_unused(&r, "125", &e));
-	rare_join(&r, &c, 10);
+	rare_counts_join(&c, &r, 10);
 	assert_int_equal(r.swallowed_by[256], 257);
 	assert_int_equal(r.swallowed_by[257], 258);
 	assert_int_equal(r.swallowed_by[258], RARE_NONE);
@@ -251,7 +251,7 @@ steps_are_harmless(void **state)
 	assert_false(r.flags[258] & (RARE_RARE | RARE_STEP));
 	assert_false(r.flags[124] & RARE_UNUSED);
 	assert_true(r.flags[125] & RARE_UNUSED);
-	rare_sum(&r, &sum);
+	rare_summary_init(&sum, &r);
 	assert_int_equal(sum.steps, 6);		/* a b c d ab abc */
 	assert_int_equal(sum.special, 2);
 	free(c.v);
@@ -279,7 +279,7 @@ steps_in_any_order(void **state)
 	r.n = v->n;
 	r.category = xcalloc(v->n, 1);
 	r.flags = xcalloc(v->n, sizeof(*r.flags));
-	rare_join(&r, &c, 10);
+	rare_counts_join(&c, &r, 10);
 	assert_int_equal(r.swallowed_by[256], 257);
 	assert_true(r.flags[256] & RARE_STEP);
 	assert_true(r.flags[257] & RARE_STEP);

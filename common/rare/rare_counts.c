@@ -1,21 +1,21 @@
 /*
- * rare_count.c - see rare_count.h
+ * rare_counts.c - see rare_counts.h
  *
- * A thread takes some records at a time and reads their tokens in long runs.
- * Within a document ids are counted in an array of 32-bit numbers, small
- * enough for the cache, and each id that is new to it is noted; at its end
- * the noted ones go to the thread's table.  Sums, and the greatest with the
- * first record of equals, do not depend on who counted what.
+ * A thread takes a few documents at a time and reads their tokens in long
+ * runs.  Within a document it counts ids in an array of 32-bit numbers, small
+ * enough for the cache, and lists the distinct ones; at the end of the document
+ * those are added to the thread's table.  Sums, and the greatest count with
+ * its first document, do not depend on which thread counted what.
  */
-#include "rare/rare_count.h"
+#include "rare/rare_counts.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/progress.h"
 
 enum { RUN = 1 << 15, MAX_THREADS = 256, RUN_NO_BOUNDS = 1 << 20 };
@@ -24,7 +24,8 @@ struct job {
 	const struct shards *s;
 	const struct shard_info *info;
 	uint32_t n;
-	uint64_t units, step;	/* records, or runs of tokens without bounds */
+	uint64_t units, step;	/* documents, or runs without boundaries */
+	struct counter *counter;	/* one for each thread */
 	_Atomic uint64_t next;
 	_Atomic int failed;
 };
@@ -32,13 +33,12 @@ struct job {
 struct counter {
 	struct job *j;
 	struct rare_count *v;	/* [n] */
-	uint32_t *local;	/* [n] of this document, zero between */
+	uint32_t *local;	/* [n] in this document, zero between them */
 	uint32_t *seen;		/* [n] its distinct ids */
 	size_t nseen;
 	uint32_t *ids;		/* [RUN]: tokens [from, to) of the stream */
 	uint64_t from, to;
 	struct err e;
-	pthread_t thread;
 };
 
 static int
@@ -58,7 +58,7 @@ check(struct counter *c, const uint32_t *ids, size_t n, uint64_t at)
 		       c->j->n - 1);
 }
 
-/* Tokens from `at` on, as many as lie there, at most up to end. */
+/* Tokens from `at` on: up to end, or to the end of the run. */
 static const uint32_t *
 tokens(struct counter *c, uint64_t at, uint64_t end, size_t *n)
 {
@@ -98,7 +98,7 @@ add(struct counter *c, uint64_t at, uint64_t end)
 	return 0;
 }
 
-/* The end of record d: what it had goes to the table. */
+/* The end of document d: its counts are added to the table. */
 static void
 flush(struct counter *c, uint64_t d, int doc)
 {
@@ -123,7 +123,7 @@ flush(struct counter *c, uint64_t d, int doc)
 }
 
 static int
-record(struct counter *c, uint64_t d)
+document(struct counter *c, uint64_t d)
 {
 	uint64_t at, end, k;
 	struct shard_doc doc;
@@ -131,8 +131,7 @@ record(struct counter *c, uint64_t d)
 	if (shards_doc(c->j->s, d, &doc, &c->e))
 		return -1;
 	at = doc.start + (doc.from > 0 && doc.end > doc.start);
-	/* The numbers in between have 32 bits, so a document of more than
-	 * 4 Gi tokens goes in parts. */
+	/* local[] has 32 bits: a longer document is counted in parts. */
 	for (; at < doc.end; at = end) {
 		k = doc.end - at;
 		end = at + (k < UINT32_MAX ? k : UINT32_MAX);
@@ -149,7 +148,7 @@ unit(struct counter *c, uint64_t u)
 	uint64_t at, end;
 
 	if (c->j->info->docs)
-		return record(c, u);
+		return document(c, u);
 	at = u * RUN_NO_BOUNDS;
 	end = at + RUN_NO_BOUNDS;
 	if (end > c->j->info->tokens)
@@ -160,24 +159,22 @@ unit(struct counter *c, uint64_t u)
 	return 0;
 }
 
-static void *
-worker(void *arg)
+static void
+count_units(void *ctx, int thread)
 {
-	struct counter *c = arg;
-	struct job *j = c->j;
+	struct job *j = ctx;
 	uint64_t u, end;
 
 	while (!atomic_load(&j->failed) &&
 	       (u = atomic_fetch_add(&j->next, j->step)) < j->units) {
 		end = u + j->step < j->units ? u + j->step : j->units;
 		for (; u < end; u++)
-			if (unit(c, u)) {
+			if (unit(&j->counter[thread], u)) {
 				atomic_store(&j->failed, 1);
-				return NULL;
+				return;
 			}
 		progress_add(j->step);
 	}
-	return NULL;
 }
 
 static void
@@ -191,11 +188,11 @@ counter_init(struct counter *c, struct job *j)
 	c->ids = xreallocarray(NULL, RUN, sizeof(*c->ids));
 }
 
-/* The counts of one thread to those of all, and its memory back. */
+/* Add the counts of one thread to v, and free its memory. */
 static void
 counter_end(struct counter *c, struct rare_count *v)
 {
-	struct rare_count *x = c->v;
+	const struct rare_count *x = c->v;
 	uint32_t i;
 
 	for (i = 0; i < c->j->n; i++) {
@@ -216,28 +213,23 @@ counter_end(struct counter *c, struct rare_count *v)
 static int
 count(struct job *j, struct rare_count *v, int threads, struct err *e)
 {
-	struct counter *c;
-	int n = 0, i;
+	int i;
 
 	if (threads > MAX_THREADS)
 		threads = MAX_THREADS;
-	c = xcalloc((size_t)threads, sizeof(*c));
-	progress_start("counting", j->info->docs ? "docs" : "blocks", j->units);
+	j->counter = xcalloc((size_t)threads, sizeof(*j->counter));
 	for (i = 0; i < threads; i++)
-		counter_init(&c[i], j);
-	while (n + 1 < threads && (uint64_t)n + 1 < j->units &&
-	       !pthread_create(&c[n + 1].thread, NULL, worker, &c[n + 1]))
-		n++;
-	worker(&c[0]);
-	for (i = 1; i <= n; i++)
-		pthread_join(c[i].thread, NULL);
+		counter_init(&j->counter[i], j);
+	progress_start("counting", j->info->docs ? "docs" : "blocks", j->units);
+	parallel_run((uint64_t)threads < j->units ? threads :
+		     j->units > 0 ? (int)j->units : 1, count_units, j);
 	progress_stop();
 	for (i = 0; i < threads; i++) {
-		if (c[i].e.set && !e->set)
-			*e = c[i].e;
-		counter_end(&c[i], v);
+		if (j->counter[i].e.set && !e->set)
+			*e = j->counter[i].e;
+		counter_end(&j->counter[i], v);
 	}
-	free(c);
+	free(j->counter);
 	return e->set ? -1 : 0;
 }
 
@@ -275,4 +267,89 @@ rare_counts_clear(struct rare_counts *c)
 {
 	free(c->v);
 	memset(c, 0, sizeof(*c));
+}
+
+/* ---- counts and merges ---- */
+
+/*
+ * A merge makes one token of two: a part that never occurs alone has been
+ * absorbed.
+ */
+static void
+find_parents(const struct rare_counts *c, struct rare *r)
+{
+	const struct vocab *v = r->vocab;
+	uint32_t part, by, res;
+	size_t m, k;
+
+	for (m = 0; m < v->nmerges; m++) {
+		res = v->merge[m][2];
+		for (k = 0; k < 2; k++) {
+			part = v->merge[m][k];
+			by = r->swallowed_by[part];
+			if (part != res &&
+			    (by == RARE_NONE ||
+			     c->v[res].count > c->v[by].count ||
+			     (c->v[res].count == c->v[by].count && res < by)))
+				r->swallowed_by[part] = res;
+		}
+	}
+}
+
+/*
+ * best[]: the greatest count of all tokens that merges make of one, directly
+ * or in several steps.  One walk is enough if merges are in the order of
+ * training; in SentencePiece files they are not, so walk until nothing
+ * changes.
+ */
+static void
+greatest_above(const struct vocab *v, const struct rare_counts *c,
+	       uint64_t *best)
+{
+	int changed = 1;
+	size_t m, k;
+
+	while (changed)
+		for (changed = 0, m = v->nmerges; m-- > 0;) {
+			const uint32_t *x = v->merge[m];
+			uint64_t most = c->v[x[2]].count > best[x[2]] ?
+					c->v[x[2]].count : best[x[2]];
+
+			for (k = 0; k < 2; k++)
+				if (x[k] != x[2] && best[x[k]] < most) {
+					best[x[k]] = most;
+					changed = 1;
+				}
+		}
+}
+
+void
+rare_counts_join(const struct rare_counts *c, struct rare *r,
+		 uint64_t rare_below)
+{
+	uint64_t *best = xcalloc((size_t)r->n + 1, sizeof(*best));
+	uint32_t id;
+
+	r->counts = c;
+	r->rare_below = rare_below;
+	r->swallowed_by = xreallocarray(NULL, (size_t)r->n + 1,
+					sizeof(*r->swallowed_by));
+	for (id = 0; id < r->n; id++)
+		r->swallowed_by[id] = RARE_NONE;
+	find_parents(c, r);
+	greatest_above(r->vocab, c, best);
+	for (id = 0; id < r->n; id++) {
+		if (c->v[id].count && !rare_is(r, id, RARE_GIVEN))
+			r->flags[id] &= (uint16_t)~RARE_UNUSED;
+		if (id == c->bos || id == c->eos)
+			r->flags[id] |= RARE_BOUNDARY;
+		if (c->v[id].count >= rare_below)
+			continue;
+		if (best[id] >= rare_below)
+			r->flags[id] |= RARE_STEP;
+		else if (r->category[id] == RARE_CAT_OK &&
+			 !rare_is(r, id, RARE_UNUSED | RARE_BOUNDARY))
+			r->flags[id] |= RARE_RARE;
+	}
+	free(best);
 }
