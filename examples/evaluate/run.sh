@@ -11,7 +11,7 @@ bin=${BIN:-$root/bin}
 model=${1:-$root/build/demo/run/latest}
 
 if [ ! -d "$model" ]; then
-	echo "$model: no model here: name one, or train one (make demo)" >&2
+	echo "$model: no model found: name one, or train one (make demo)" >&2
 	exit 2
 fi
 
