@@ -22,22 +22,17 @@ enum { HASH_WHOLE = 64 << 20, HASH_SAMPLES = 64, HASH_SAMPLE = 1 << 20 };
 static uint64_t
 hash_bytes(const unsigned char *p, size_t n)
 {
-	XXH3_state_t *x;
-	uint64_t h;
+	XXH3_state_t x;
 	size_t i;
 
 	if (n <= HASH_WHOLE)
 		return XXH3_64bits(p, n);
-	if (!(x = XXH3_createState()))
-		return n;
-	XXH3_64bits_reset(x);
+	XXH3_64bits_reset(&x);
 	for (i = 0; i < HASH_SAMPLES; i++)
-		XXH3_64bits_update(x, p + (n - HASH_SAMPLE) /
+		XXH3_64bits_update(&x, p + (n - HASH_SAMPLE) /
 				   (HASH_SAMPLES - 1) * i, HASH_SAMPLE);
-	XXH3_64bits_update(x, &n, sizeof(n));
-	h = XXH3_64bits_digest(x);
-	XXH3_freeState(x);
-	return h;
+	XXH3_64bits_update(&x, &n, sizeof(n));
+	return XXH3_64bits_digest(&x);
 }
 
 int

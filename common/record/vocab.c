@@ -156,30 +156,27 @@ fingerprint(const struct vocab *v)
 		(uint32_t)v->sp_split, (uint32_t)v->byte_fallback,
 		(uint32_t)v->fuse_unk, (uint32_t)v->ignore_merges,
 		(uint32_t)v->rank_by_id, (uint32_t)v->unk};
-	XXH3_state_t *h = XXH3_createState();
-	uint64_t x;
+	XXH3_state_t h;
 
-	XXH3_64bits_reset(h);
-	mix(h, how, sizeof(how));
+	XXH3_64bits_reset(&h);
+	mix(&h, how, sizeof(how));
 	for (uint32_t i = 0; i < v->n; i++)
-		mix(h, v->token[i].p, v->token[i].n);
-	mix(h, v->merge, v->nmerges * sizeof(*v->merge));
+		mix(&h, v->token[i].p, v->token[i].n);
+	mix(&h, v->merge, v->nmerges * sizeof(*v->merge));
 	for (size_t i = 0; i < v->nsplit; i++) {
 		const char *re = pattern_regex(v->split[i].p);
 
-		mix(h, re, re ? strlen(re) : 0);
-		mix(h, &v->split_behavior[i], sizeof(int));
+		mix(&h, re, re ? strlen(re) : 0);
+		mix(&h, &v->split_behavior[i], sizeof(int));
 	}
 	for (size_t i = 0; i < v->nspecial; i++) {
 		uint32_t s[3] = {v->special[i].id,
 			(uint32_t)v->special[i].special,
 			(uint32_t)v->special[i].normalized};
 
-		mix(h, s, sizeof(s));
+		mix(&h, s, sizeof(s));
 	}
-	x = XXH3_64bits_digest(h);
-	XXH3_freeState(h);
-	return x;
+	return XXH3_64bits_digest(&h);
 }
 
 void
