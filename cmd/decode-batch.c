@@ -1,9 +1,9 @@
 /*
- * decode-batch - what the model sees: windows of shards as text
+ * decode-batch - show what a model sees: windows of shards as text
  *
  * Shards and windows come from record/shard.h, the order of a run from
- * record/order.h: the functions that lm-train calls.  How tokens look is
- * inspect/window_view.h, what is wrong with them inspect/shard_check.h.
+ * record/order.h, as in lm-train.  inspect/window_view.h displays them,
+ * inspect/shard_check.h checks them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct options {
 	const char *tokenizer, *split, *window, *doc, *run, *out;
 	int format, order, ids, targets, json, check, doc_mask;
 	int64_t seq_len, random, seed, step, rank, width, batch, repeat, eot;
-	double share, rate;
+	double doc_frac, rate;
 	int has_random, has_step, has_rank;
 	int has_format, has_order, has_len, has_seed, has_batch, has_mask;
 	const char *const *paths;
@@ -28,7 +28,7 @@ struct options {
 	struct run_data data;		/* --run */
 };
 
-/* What the run says, where no option says otherwise. */
+/* Values of the run, unless options override them. */
 static int
 from_run(struct options *o, struct run_data *r, struct err *e)
 {
@@ -56,14 +56,14 @@ from_run(struct options *o, struct run_data *r, struct err *e)
 		o->doc_mask = r->doc_mask;
 	if (!o->has_rank || (uint64_t)o->rank < r->world_size)
 		return 0;
-	return err_set(e, "%s/config.json: rank %lld asked for, \"world_size\" "
+	return err_set(e, "%s/config.json: no rank %lld: \"world_size\" "
 		       "is %llu", o->run, (long long)o->rank,
 		       (unsigned long long)r->world_size);
 }
 
 /* Rank r of W has samples [r*B/W, (r+1)*B/W) of the step's batch. */
 static int
-show_step(const struct options *o, struct lookout *w, struct err *e)
+show_step(const struct options *o, struct view_select *w, struct err *e)
 {
 	uint64_t B = (uint64_t)o->batch, W = o->data.world_size, from = 0, to;
 
@@ -72,38 +72,39 @@ show_step(const struct options *o, struct lookout *w, struct err *e)
 		from = (uint64_t)o->rank * B / W;
 		to = ((uint64_t)o->rank + 1) * B / W;
 	}
-	return lookout_samples(w, (enum order_kind)o->order, (uint64_t)o->seed,
-			       (uint64_t)o->step * B + from, to - from, e);
+	return view_select_samples(w, (enum order_kind)o->order,
+				   (uint64_t)o->seed,
+				   (uint64_t)o->step * B + from, to - from, e);
 }
 
 /* Status 0 or 1, or -1. */
 static int
-check(const struct options *o, struct lookout *w, struct err *e)
+check(const struct options *o, struct view_select *w, struct err *e)
 {
-	struct check_opts c;
-	struct check_report r;
+	struct shard_check_opts c;
+	struct shard_check_report r;
 	int hits;
 
-	check_opts_init(&c);
-	c.vocab = w->look.vocab;
-	c.T = w->look.T;
+	shard_check_opts_init(&c);
+	c.vocab = w->view.vocab;
+	c.T = w->view.T;
 	c.batch = (uint64_t)o->batch;
 	c.order = (enum order_kind)o->order;
 	c.seed = (uint64_t)o->seed;
-	c.doc_share = o->share;
+	c.doc_frac = o->doc_frac;
 	c.max_repeat = (uint64_t)o->repeat;
 	c.max_rate = o->rate;
 	c.threads = args_common.threads;
-	if (check_run(w->look.shards, &c, &r, e) < 0)
+	if (shard_check_run(w->view.shards, &c, &r, e) < 0)
 		return -1;
-	hits = check_report_put(&r, o->json, w->look.wide, &w->buf);
+	hits = shard_check_report_put(&r, o->json, w->view.wide, &w->buf);
 	if (args_common.verbose)
 		fprintf(stderr, "decode-batch: %llu tokens, %llu documents, "
-			"%llu windows: %d of %d checks found something\n",
+			"%llu windows: %d of %d checks failed\n",
 			(unsigned long long)r.tokens,
 			(unsigned long long)r.docs,
 			(unsigned long long)r.windows, hits, CHECK_N);
-	check_report_clear(&r);
+	shard_check_report_clear(&r);
 	if (output_put(w->out, &w->buf, e) < 0)
 		return -1;
 	return hits ? EXIT_ANSWER : 0;
@@ -128,8 +129,8 @@ open_shards(const struct options *o, const struct vocab *v, struct err *e)
 	s = shards_open_hint(o->paths, o->npaths, &h, e);
 	if (!s || !o->data.has_hash || shards_info(s)->hash == o->data.hash)
 		return s;
-	err_set(e, "%s: the shards are not those of the run %s: content "
-		"%016llx, trained on %016llx", o->paths[0], o->run,
+	err_set(e, "%s: not the shards that run %s was trained on: content "
+		"hash %016llx, expected %016llx", o->paths[0], o->run,
 		(unsigned long long)shards_info(s)->hash,
 		(unsigned long long)o->data.hash);
 	shards_close(s);
@@ -163,14 +164,14 @@ consistent(struct options *o, const struct args *a)
 static int
 run(struct options *o, struct err *e)
 {
-	struct lookout w = {0};
+	struct view_select w = {0};
 	struct vocab *v = NULL;
 	struct shards *s;
 	uint32_t T;
 	int r = -1;
 
-	w.form = o->json ? LOOK_JSON : o->targets ? LOOK_TARGETS :
-		 o->ids ? LOOK_IDS : LOOK_TEXT;
+	w.form = o->json ? VIEW_JSON : o->targets ? VIEW_TARGETS :
+		 o->ids ? VIEW_IDS : VIEW_TEXT;
 	if (o->run && from_run(o, &o->data, e) < 0)
 		return -1;
 	if (o->tokenizer && !(v = vocab_load(o->tokenizer, o->split, e)))
@@ -180,27 +181,33 @@ run(struct options *o, struct err *e)
 	if (v && !o->check && shards_info(s)->fingerprint &&
 	    shards_info(s)->fingerprint != v->fingerprint &&
 	    !args_common.quiet)
-		warn("%s: not the tokenizer that the shards were packed with: "
-		     "the text may be wrong", o->tokenizer);
+		warn("%s: the shards were packed with another tokenizer: the "
+		     "text may be wrong", o->tokenizer);
 	T = o->seq_len ? (uint32_t)o->seq_len : shards_info(s)->seq_len;
 	if (T == 0 && !o->check && !o->doc)
-		err_set(e, "the shards name no window length: --seq-len must");
+		err_set(e, "the shards have no window length: give --seq-len");
 	if (e->set || !(w.out = output_open(o->out, e)))
 		return -1;
-	look_init(&w.look, s, v, T ? T : 1);
-	w.look.T = T ? T : 1;
-	w.look.doc_mask = o->doc_mask;
-	w.look.wide = !o->out && isatty(STDOUT_FILENO);
-	look_head(&w.look, w.form, &w.buf);
-	r = o->check ? check(o, &w, e) : o->doc ? lookout_doc(&w, o->doc, e) :
-	    o->has_step ? show_step(o, &w, e) : o->has_random ?
-	    lookout_random(&w, (uint64_t)o->seed, (uint64_t)o->random, e) :
-	    lookout_windows(&w, o->first, o->count, e);
+	window_view_init(&w.view, s, v, T ? T : 1);
+	w.view.doc_mask = o->doc_mask;
+	w.view.wide = !o->out && isatty(STDOUT_FILENO);
+	window_view_heading(&w.view, w.form, &w.buf);
+	if (o->check)
+		r = check(o, &w, e);
+	else if (o->doc)
+		r = view_select_doc(&w, o->doc, e);
+	else if (o->has_step)
+		r = show_step(o, &w, e);
+	else if (o->has_random)
+		r = view_select_random(&w, (uint64_t)o->seed,
+				       (uint64_t)o->random, e);
+	else
+		r = view_select_windows(&w, o->first, o->count, e);
 	if (r < 0)
 		output_abort(w.out);
 	else if (output_commit(w.out, e) < 0)
 		r = -1;
-	look_clear(&w.look);
+	window_view_clear(&w.view);
 	buf_clear(&w.buf);
 	shards_close(s);
 	vocab_free(v);
@@ -212,7 +219,7 @@ int
 main(int argc, char **argv)
 {
 	struct options o = {.doc_mask = 1, .batch = 16, .repeat = 100,
-		.share = 0.9, .rate = 1e-6, .eot = -1, .seed = 1, .step = -1,
+		.doc_frac = 0.9, .rate = 1e-6, .eot = -1, .seed = 1, .step = -1,
 		.rank = -1};
 	const struct arg table[] = {
 		OPT_GROUP("What to show"),
@@ -271,7 +278,7 @@ main(int argc, char **argv)
 			 "Accepted U+FFFD and mojibake, per token"),
 		OPT_INT("max-repeat", &o.repeat, "N", 1, 1e9,
 			"Accepted repeats of one token in a row"),
-		OPT_REAL("max-doc-share", &o.share, "X", 0, 1,
+		OPT_REAL("max-doc-frac", &o.doc_frac, "X", 0, 1,
 			 "Fraction of a batch at which one document fills it"),
 		OPT_END
 	};
@@ -293,7 +300,7 @@ main(int argc, char **argv)
 	o.paths = (const char *const *)argv + at;
 	o.npaths = (size_t)(argc - at);
 	if (o.width == 1 || o.width == 3)
-		args_usage(&a, "--id-bytes is 2 or 4");
+		args_usage(&a, "--id-bytes must be 2 or 4");
 	parse_window(&o, &a);
 	consistent(&o, &a);
 	if ((r = run(&o, &e)) < 0)

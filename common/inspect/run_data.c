@@ -1,5 +1,5 @@
 /*
- * run_data.c - what a run folder says of the data that it is trained on
+ * run_data.c - data and order of a training run, from its config.json
  */
 #include "inspect/run_data.h"
 
@@ -8,8 +8,9 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/path.h"
 
-/* The place of a name in a list; absent: *to stays. */
+/* The index of a name in a list; if absent *to is unchanged. */
 static int
 choice(const struct json *j, const char *key, const char *const *names,
        int *to, const char *path, struct err *e)
@@ -28,7 +29,7 @@ choice(const struct json *j, const char *key, const char *const *names,
 			     s.p) : 0;
 }
 
-/* A string, or NULL where it is null or absent. */
+/* A string, or NULL if it is null or absent. */
 static char *
 string(const struct json *root, const char *key)
 {
@@ -46,12 +47,13 @@ data_paths(struct run_data *r, const struct json *root, const char *path,
 	size_t i;
 
 	if (!d || d->type != JSON_ARRAY || d->n == 0)
-		return err_set(e, "%s: \"data\" is no array of paths", path);
+		return err_set(e, "%s: \"data\" is not an array of paths",
+			       path);
 	r->paths = xreallocarray(NULL, d->n, sizeof(*r->paths));
 	for (i = 0; i < d->n; i++) {
 		if (d->kids[i].type != JSON_STRING)
-			return err_set(e, "%s: \"data\" is no array of paths",
-				       path);
+			return err_set(e, "%s: \"data\" is not an array of "
+				       "paths", path);
 		r->paths[r->npaths++] = xmemdup0(d->kids[i].str.p,
 						 d->kids[i].str.n);
 	}
@@ -108,12 +110,11 @@ data_hash(struct run_data *r, const struct json *root, const char *path,
 int
 run_data_load(struct run_data *r, const char *dir, struct err *e)
 {
-	char *path = xmalloc(strlen(dir) + 16);
+	char *path = path_join(dir, "config.json");
 	struct json *root;
 	int bad = -1;
 
 	memset(r, 0, sizeof(*r));
-	sprintf(path, "%s/config.json", dir);
 	root = json_load(path, e);
 	if (root && data_paths(r, root, path, e) == 0 &&
 	    numbers(r, root, path, e) == 0 &&

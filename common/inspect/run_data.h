@@ -1,8 +1,8 @@
 /*
- * run_data.h - what a run folder says of the data that it is trained on
+ * run_data.h - data and order of a training run, from its config.json
  *
- * Read from DIR/config.json, whose keys order.h lists; with these, the
- * shards and order_window() give the batch of any step.
+ * record/order.h lists the keys.  With these, the shards and order_window()
+ * give the batch of any step.
  */
 #ifndef ASSAY_RUN_DATA_H
 #define ASSAY_RUN_DATA_H
@@ -22,7 +22,7 @@ struct run_data {
 	enum order_kind order;
 	uint64_t seed;
 	uint32_t seq_len;
-	uint64_t batch_size;	/* windows a step, all ranks together */
+	uint64_t batch_size;	/* windows per step, all ranks together */
 	uint64_t world_size;
 	int doc_mask;
 	int has_hash;		/* of the shards: shard_info.hash */

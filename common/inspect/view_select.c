@@ -1,23 +1,23 @@
 /*
- * view_select.c - some windows or documents of a shard, to an output
+ * view_select.c - write selected windows or documents of a shard
  */
 #include "inspect/view_select.h"
 
 #include "base/rng.h"
 
 static int
-window(struct lookout *w, uint64_t k, struct err *e)
+window(struct view_select *w, uint64_t k, struct err *e)
 {
-	if (look_window(&w->look, k, w->form, &w->buf, e) < 0)
+	if (window_view_put(&w->view, k, w->form, &w->buf, e) < 0)
 		return -1;
 	return output_put(w->out, &w->buf, e);
 }
 
 int
-lookout_windows(struct lookout *w, uint64_t first, uint64_t count,
+view_select_windows(struct view_select *w, uint64_t first, uint64_t count,
 		struct err *e)
 {
-	uint64_t n = shards_windows(w->look.shards, w->look.T), i;
+	uint64_t n = shards_windows(w->view.shards, w->view.T), i;
 
 	for (i = 0; i < count && (!i || first + i < n); i++)
 		if (window(w, first + i, e) < 0)
@@ -26,12 +26,12 @@ lookout_windows(struct lookout *w, uint64_t first, uint64_t count,
 }
 
 int
-lookout_random(struct lookout *w, uint64_t seed, uint64_t count,
+view_select_random(struct view_select *w, uint64_t seed, uint64_t count,
 	       struct err *e)
 {
-	uint64_t n = shards_windows(w->look.shards, w->look.T), i;
+	uint64_t n = shards_windows(w->view.shards, w->view.T), i;
 
-	if (n == 0)		/* says why */
+	if (n == 0)		/* for its message */
 		return window(w, 0, e);
 	for (i = 0; i < count && i < n; i++)
 		if (window(w, rng_permute(seed, RNG_PICK, i, n), e) < 0)
@@ -40,12 +40,12 @@ lookout_random(struct lookout *w, uint64_t seed, uint64_t count,
 }
 
 int
-lookout_samples(struct lookout *w, enum order_kind order, uint64_t seed,
+view_select_samples(struct view_select *w, enum order_kind order, uint64_t seed,
 		uint64_t first, uint64_t count, struct err *e)
 {
-	uint64_t n = shards_windows(w->look.shards, w->look.T), i;
+	uint64_t n = shards_windows(w->view.shards, w->view.T), i;
 
-	if (n == 0)		/* says why */
+	if (n == 0)		/* for its message */
 		return window(w, 0, e);
 	for (i = 0; i < count; i++)
 		if (window(w, order_window(order, seed, n, first + i), e) < 0)
@@ -54,21 +54,21 @@ lookout_samples(struct lookout *w, enum order_kind order, uint64_t seed,
 }
 
 int
-lookout_doc(struct lookout *w, const char *id, struct err *e)
+view_select_doc(struct view_select *w, const char *id, struct err *e)
 {
-	const struct shard_info *info = shards_info(w->look.shards);
+	const struct shard_info *info = shards_info(w->view.shards);
 	struct span want = span_str(id);
 	uint64_t d, hits = 0;
 	struct shard_doc doc;
 	struct buf tmp = {0};
 
 	for (d = 0; d < info->pieces; d++) {
-		if (shards_doc(w->look.shards, d, &doc, e) < 0)
+		if (shards_doc(w->view.shards, d, &doc, e) < 0)
 			break;
 		if (!span_eq(shards_doc_id(&doc, &tmp), want))
 			continue;
 		hits++;
-		if (look_record(&w->look, d, w->form, &w->buf, e) < 0 ||
+		if (window_view_record(&w->view, d, w->form, &w->buf, e) < 0 ||
 		    output_put(w->out, &w->buf, e) < 0)
 			break;
 	}

@@ -1,8 +1,8 @@
 /*
- * window_view.c - one window or one document of a shard, in the forms of decode-batch
+ * window_view.c - a window or a document of a shard as text, table or JSON
  *
- * Everything comes from shards_window(), which the trainer calls too, and the
- * records of the documents; nothing is computed a second way.
+ * Windows come from shards_window(), which the trainer calls too; nothing is
+ * computed a second way.
  */
 #include "inspect/window_view.h"
 
@@ -12,10 +12,9 @@
 #include "base/mem.h"
 #include "text/display.h"
 
-
 void
-look_init(struct look *l, const struct shards *s, const struct vocab *v,
-	  uint32_t T)
+window_view_init(struct window_view *l, const struct shards *s,
+		 const struct vocab *v, uint32_t T)
 {
 	memset(l, 0, sizeof(*l));
 	l->shards = s;
@@ -28,7 +27,7 @@ look_init(struct look *l, const struct shards *s, const struct vocab *v,
 }
 
 void
-look_clear(struct look *l)
+window_view_clear(struct window_view *l)
 {
 	free(l->ids);
 	free(l->targets);
@@ -39,11 +38,11 @@ look_clear(struct look *l)
 }
 
 static void
-add_doc(struct look *l, const struct shard_doc *d, uint64_t at)
+add_doc(struct window_view *l, const struct shard_doc *d, uint64_t at)
 {
 	struct span id = shards_doc_id(d, &l->tmp);
 	uint64_t end = d->end < at + l->T ? d->end : at + l->T;
-	struct look_doc *o;
+	struct window_view_doc *o;
 
 	GROW(l->doc, l->cap, l->ndoc + 1);
 	o = &l->doc[l->ndoc++];
@@ -57,7 +56,7 @@ add_doc(struct look *l, const struct shard_doc *d, uint64_t at)
 }
 
 static int
-load(struct look *l, uint64_t k, struct err *e)
+load(struct window_view *l, uint64_t k, struct err *e)
 {
 	uint64_t at = shards_window_at(l->shards, l->T, k), d, n;
 	struct shard_doc doc;
@@ -98,12 +97,12 @@ put_ids(const uint32_t *v, size_t n, const char *between, struct buf *out)
 }
 
 static struct span
-name_of(const struct look *l, const struct look_doc *d)
+name_of(const struct window_view *l, const struct window_view_doc *d)
 {
 	return (struct span){l->names.p + d->id, d->id_n};
 }
 
-/* A name on a line of its own: control characters must not break it. */
+/* A name on a line of its own; control characters must not break it. */
 static void
 put_name(struct span s, struct buf *out)
 {
@@ -118,7 +117,8 @@ put_name(struct span s, struct buf *out)
 }
 
 static void
-put_text(const struct look *l, uint32_t from, uint32_t to, struct buf *out)
+put_text(const struct window_view *l, uint32_t from, uint32_t to,
+	 struct buf *out)
 {
 	if (l->vocab)
 		display_text(l->vocab, l->ids + from, to - from, out);
@@ -129,7 +129,7 @@ put_text(const struct look *l, uint32_t from, uint32_t to, struct buf *out)
 }
 
 static void
-window_text(const struct look *l, struct buf *out)
+window_text(const struct window_view *l, struct buf *out)
 {
 	uint64_t at = shards_window_at(l->shards, l->T, l->window);
 	uint32_t pos = 0;
@@ -142,9 +142,9 @@ window_text(const struct look *l, struct buf *out)
 		buf_printf(out, "%zu document%s ====\n", l->ndoc,
 			   l->ndoc == 1 ? "" : "s");
 	else
-		buf_puts(out, "bounds unknown ====\n");
+		buf_puts(out, "boundaries unknown ====\n");
 	for (i = 0; i < l->ndoc; i++) {
-		const struct look_doc *d = &l->doc[i];
+		const struct window_view_doc *d = &l->doc[i];
 
 		buf_puts(out, "==> ");
 		put_name(name_of(l, d), out);
@@ -152,7 +152,7 @@ window_text(const struct look *l, struct buf *out)
 		if (d->from)
 			buf_printf(out, ", from its token %llu",
 				   (unsigned long long)d->from);
-		buf_puts(out, d->more ? ", goes on\n" : "\n");
+		buf_puts(out, d->more ? ", continues\n" : "\n");
 		put_text(l, d->start, d->end, out);
 		pos = d->end;
 	}
@@ -163,12 +163,13 @@ window_text(const struct look *l, struct buf *out)
 }
 
 static void
-window_json(const struct look *l, struct buf *out)
+window_json(const struct window_view *l, struct buf *out)
 {
 	uint32_t i;
 	size_t k;
 
-	buf_printf(out, "{\"window\":%llu,\"ids\":[", (unsigned long long)l->window);
+	buf_printf(out, "{\"window\":%llu,\"ids\":[",
+		   (unsigned long long)l->window);
 	put_ids(l->ids, l->T, ",", out);
 	buf_puts(out, "],\"targets\":[");
 	put_ids(l->targets, l->T, ",", out);
@@ -186,9 +187,9 @@ window_json(const struct look *l, struct buf *out)
 	buf_puts(out, "]}\n");
 }
 
-/* A cell of the table: a tab behind it, or blanks up to its width. */
+/* End a cell of the table: with a tab, or blanks up to its width. */
 static void
-cell(const struct look *l, struct buf *out, size_t from, size_t width)
+cell(const struct window_view *l, struct buf *out, size_t from, size_t width)
 {
 	size_t k;
 
@@ -202,7 +203,7 @@ cell(const struct look *l, struct buf *out, size_t from, size_t width)
 }
 
 static void
-cell_token(const struct look *l, uint32_t id, struct buf *out)
+cell_token(const struct window_view *l, uint32_t id, struct buf *out)
 {
 	size_t from = out->n;
 
@@ -216,7 +217,7 @@ cell_token(const struct look *l, uint32_t id, struct buf *out)
 }
 
 static void
-window_targets(const struct look *l, struct buf *out)
+window_targets(const struct window_view *l, struct buf *out)
 {
 	struct span none = {"-", 1}, id;
 	size_t from, d = 0;
@@ -244,14 +245,15 @@ window_targets(const struct look *l, struct buf *out)
 }
 
 void
-look_head(const struct look *l, enum look_form f, struct buf *out)
+window_view_heading(const struct window_view *l, enum window_view_form f,
+		    struct buf *out)
 {
 	static const char *const name[] = {"window", "pos", "id", "token",
 		"target", "target_token", "mask"};
 	static const size_t width[] = {8, 5, 7, 20, 7, 20, 4};
 	size_t i, from;
 
-	if (f != LOOK_TARGETS)
+	if (f != VIEW_TARGETS)
 		return;
 	for (i = 0; i < 7; i++) {
 		if (!l->vocab && (i == 3 || i == 5))
@@ -264,33 +266,33 @@ look_head(const struct look *l, enum look_form f, struct buf *out)
 }
 
 int
-look_window(struct look *l, uint64_t k, enum look_form f, struct buf *out,
-	    struct err *e)
+window_view_put(struct window_view *l, uint64_t k, enum window_view_form f,
+		struct buf *out, struct err *e)
 {
 	if (load(l, k, e) < 0)
 		return -1;
 	switch (f) {
-	case LOOK_TEXT:
+	case VIEW_TEXT:
 		window_text(l, out);
 		break;
-	case LOOK_IDS:
+	case VIEW_IDS:
 		put_ids(l->ids, l->T, " ", out);
 		buf_putc(out, '\n');
 		break;
-	case LOOK_TARGETS:
+	case VIEW_TARGETS:
 		window_targets(l, out);
 		break;
-	case LOOK_JSON:
+	case VIEW_JSON:
 		window_json(l, out);
 		break;
 	}
 	return 0;
 }
 
-/* The windows that hold tokens of [start, end); no window: first > last. */
+/* The windows with tokens of [start, end); first > last if there are none. */
 static void
-windows_of(const struct look *l, uint64_t start, uint64_t end, uint64_t *first,
-	   uint64_t *last)
+windows_of(const struct window_view *l, uint64_t start, uint64_t end,
+	   uint64_t *first, uint64_t *last)
 {
 	uint64_t stride = shards_window_at(l->shards, l->T, 1);
 	uint64_t n = shards_windows(l->shards, l->T);
@@ -304,7 +306,7 @@ windows_of(const struct look *l, uint64_t start, uint64_t end, uint64_t *first,
 }
 
 static void
-record_head(struct look *l, const struct shard_doc *d, uint64_t first,
+record_head(struct window_view *l, const struct shard_doc *d, uint64_t first,
 	    uint64_t last, struct buf *out)
 {
 	buf_puts(out, "==> ");
@@ -316,7 +318,7 @@ record_head(struct look *l, const struct shard_doc *d, uint64_t first,
 		buf_printf(out, ", from its token %llu",
 			   (unsigned long long)d->from);
 	if (!d->last)
-		buf_puts(out, ", goes on elsewhere");
+		buf_puts(out, ", continues elsewhere");
 	if (first < last)
 		buf_printf(out, ", windows %llu to %llu",
 			   (unsigned long long)first,
@@ -327,7 +329,7 @@ record_head(struct look *l, const struct shard_doc *d, uint64_t first,
 }
 
 static void
-record_json(struct look *l, const struct shard_doc *d, uint64_t first,
+record_json(struct window_view *l, const struct shard_doc *d, uint64_t first,
 	    uint64_t last, const uint32_t *ids, struct buf *out)
 {
 	buf_puts(out, "{\"id\":");
@@ -344,8 +346,8 @@ record_json(struct look *l, const struct shard_doc *d, uint64_t first,
 }
 
 int
-look_record(struct look *l, uint64_t k, enum look_form f, struct buf *out,
-	    struct err *e)
+window_view_record(struct window_view *l, uint64_t k,
+		   enum window_view_form f, struct buf *out, struct err *e)
 {
 	uint64_t first, last;
 	struct shard_doc d;
@@ -356,18 +358,18 @@ look_record(struct look *l, uint64_t k, enum look_form f, struct buf *out,
 	if (shards_doc(l->shards, k, &d, e) < 0)
 		return -1;
 	windows_of(l, d.start, d.end, &first, &last);
-	if (f == LOOK_TARGETS) {
+	if (f == VIEW_TARGETS) {
 		for (; first <= last; first++)
-			if (look_window(l, first, f, out, e) < 0)
+			if (window_view_put(l, first, f, out, e) < 0)
 				return -1;
 		return 0;
 	}
 	n = d.end - d.start;
 	ids = xreallocarray(NULL, n + 1, sizeof(*ids));
 	r = shards_read(l->shards, d.start, n, ids, e);
-	if (r == 0 && f == LOOK_JSON) {
+	if (r == 0 && f == VIEW_JSON) {
 		record_json(l, &d, first, last, ids, out);
-	} else if (r == 0 && f == LOOK_TEXT) {
+	} else if (r == 0 && f == VIEW_TEXT) {
 		record_head(l, &d, first, last, out);
 		if (l->vocab)
 			display_text(l->vocab, ids, n, out);

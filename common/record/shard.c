@@ -117,7 +117,7 @@ shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
 }
 
 int
-shards_verify(struct shards *s, struct err *e)
+shards_verify(const struct shards *s, struct err *e)
 {
 	uint32_t ids[4096];
 	uint64_t at;

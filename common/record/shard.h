@@ -84,7 +84,8 @@ extern const char *const shard_format_names[];
 extern const char *const shard_read_names[];
 void shards_close(struct shards *s);
 const struct shard_info *shards_info(const struct shards *s);
-int shards_verify(struct shards *s, struct err *e);	/* every checksum and id */
+/* Check every checksum, record and count, and ids if hint->limit is set. */
+int shards_verify(const struct shards *s, struct err *e);
 
 /*
  * ids[0..n) of the stream from token `at`; -1: past the end or corrupt.  The

@@ -549,7 +549,7 @@ shard_native_verify(const struct part *p, struct err *e)
 	XXH3_64bits_reset(x);
 	for (k = 0; k < p->blocks_n; k++) {
 		b = block_of(p, k);
-		if (block_check(p, k, e) < 0)
+		if (block_touch(p, k, e) < 0)
 			goto bad;
 		XXH3_64bits_update(x, &b->body, 8);
 		r = records_of(p, b);
@@ -572,8 +572,8 @@ shard_native_verify(const struct part *p, struct err *e)
 	if (content != p->tail->content || docs != p->tail->docs ||
 	    p->tokens - covered != p->tail->padding ||
 	    (!(p->head->flags & TOK_WINDOWS) && p->tail->padding))
-		return err_set(e, "%s: offset %llu: the tail's counts are not "
-			       "those of the blocks", p->name,
+		return err_set(e, "%s: offset %llu: the counts in the "
+			       "tail do not match the blocks", p->name,
 			       (unsigned long long)(p->offset +
 			       p->foot->segment - p->foot->tail));
 	return 0;

@@ -283,7 +283,7 @@ packed() {
 	pack -q --tokenizer tokenizer.json --seq-len 64 -o train in
 	run decode-batch --run run --step 5 --json
 	[ "$status" -eq 2 ]
-	[[ "$output" == *"not those of the run"* ]]
+	[[ "$output" == *"not the shards that run run was trained on"* ]]
 }
 
 @test "stored windows: padding, pieces, their own length only" {
@@ -308,6 +308,20 @@ packed() {
 	[ -z "$output" ]
 	cat train/00000.tok |
 		decode-batch --tokenizer tokenizer.json --check
+}
+
+@test "--check: a flipped bit is status 2, not a finding" {
+	size=$(stat -c %s train/00000.tok)
+	for at in 20 150 180 $((size / 2)) $((size - 200)) $((size - 40)); do
+		mkdir -p t
+		cp train/00000.tok t/00000.tok
+		perl -e 'open F, "+<", $ARGV[0]; seek F, $ARGV[1], 0; read F, $c, 1;
+			seek F, $ARGV[1], 0; print F chr(ord($c) ^ 4)' \
+			t/00000.tok $at
+		run decode-batch --tokenizer tokenizer.json --check t
+		[ "$status" -eq 2 ]
+		[[ "$output" == *"offset "*damaged* ]]
+	done
 }
 
 @test "--check: the same report for every -j" {
@@ -349,7 +363,7 @@ packed() {
 	[ "$status" -eq 1 ]
 	[[ "$output" == *"tokenizer	"* ]]
 	decode-batch --tokenizer other.json t > got 2> err
-	grep -q 'warning: other.json: not the tokenizer' err
+	grep -q 'warning: other.json: .* packed with another tokenizer' err
 	decode-batch --tokenizer tokenizer.json t > got 2> err
 	[ -s got ]
 	[ ! -s err ]

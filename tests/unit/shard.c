@@ -1,5 +1,8 @@
 /* Shards: what is written is read, in every format; a flipped bit or a missing
  * end is an error; sets and pipes. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "tests/unit/shard_sets.h"
 
 static void
@@ -69,6 +72,36 @@ damage_is_seen(void **state)
 	t = corpus(0, 0, 300, 3);
 	write_set(path("flip"), SHARD_ASSAY, &t, 300, 0);
 	every_flip_and_cut(path("flip/00000.tok"));
+	corpus_clear(&t);
+}
+
+/* A tail whose own checksum is right, but not its number of documents. */
+static void
+counts_are_verified(void **state)
+{
+	struct text t = corpus(9, 12, 300, 3);
+	struct shard_hint h;
+	struct err e = {0};
+	struct shards *s;
+	unsigned char *b, *tail;
+	uint64_t back, check;
+	size_t n;
+
+	(void)state;
+	shard_hint_init(&h);
+	write_set(path("counts"), SHARD_ASSAY, &t, 300, 0);
+	b = slurp(path("counts/00000.tok"), &n);
+	memcpy(&back, b + n - 32, 8);
+	tail = b + n - back;
+	tail[32]--;			/* docs */
+	check = XXH3_64bits(tail, back - 16);
+	memcpy(b + n - 16, &check, 8);
+	spill(path("counts/00000.tok"), b, n);
+	s = must_open(path("counts/00000.tok"), &h);
+	assert_int_equal(shards_verify(s, &e), -1);
+	assert_non_null(strstr(e.msg, "counts in the tail"));
+	shards_close(s);
+	free(b);
 	corpus_clear(&t);
 }
 
@@ -227,6 +260,7 @@ main(void)
 		cmocka_unit_test(round_trips),
 		cmocka_unit_test(many_empty_documents),
 		cmocka_unit_test(damage_is_seen),
+		cmocka_unit_test(counts_are_verified),
 		cmocka_unit_test(concatenated_is_valid),
 		cmocka_unit_test(through_a_pipe),
 		cmocka_unit_test(sets_replace_and_are_whole),
