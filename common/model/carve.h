@@ -1,9 +1,9 @@
 /*
  * carve.h - many arrays out of one allocation of device memory
  *
- * A function that carves all arrays in order is called twice: with base NULL
- * it adds up their sizes, v.at is the sum; with the allocation as base it
- * hands out the pointers.  Each starts at a multiple of 64 bytes.
+ * Call a function that carves all arrays in order twice: with base NULL, v.at
+ * becomes the total size; with the allocation as base, it sets the pointers.
+ * Each array starts at a multiple of 64 bytes.
  */
 #ifndef ASSAY_CARVE_H
 #define ASSAY_CARVE_H

@@ -1,10 +1,10 @@
 /*
  * decode.c - see decode.h
  *
- * A layer here is the forward half of pass.c with two differences: the keys
- * and values of the rows go into the cache, and attention reads the cache.
- * All layers share one set of activations, the residual stream is updated in
- * place.  What bounds the speed with one row is reading the weights once.
+ * A layer is the forward half of pass.c with two differences: keys and values
+ * of the rows are stored in the cache, and attention reads the cache.  All
+ * layers share one set of activations; the residual stream is updated in
+ * place.  With one row, speed is limited by reading the weights once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ struct decoder {
 	void *gu;		/* (N, 2F) */
 	void *act;		/* (N, F) */
 	int32_t *tok, *slot, *pos;	/* (N) device */
-	int32_t *host;		/* (3, N) what they were uploaded from */
-	float *logits;		/* (N or fewer, Vp), made when asked for */
+	int32_t *host;		/* (3, N) source of their upload */
+	float *logits;		/* (logit_rows, Vp), allocated on demand */
 	int64_t logit_rows;
 	float *loss, *logz;	/* (N) */
 	int32_t *target, *argmax;	/* (N) */
@@ -100,7 +100,7 @@ decoder_free(struct decoder *d)
 	free(d);
 }
 
-/* The host copy may be overwritten only when the last upload is done. */
+/* sync(): the previous upload must finish before its source changes. */
 static void
 send_rows(struct decoder *d, int64_t n, const int32_t *tok,
 	  const int32_t *slot, const int32_t *pos)
@@ -214,27 +214,25 @@ decoder_score(struct decoder *d, int64_t first, int64_t n,
 
 /* ---- greedy ---- */
 
-/* The prompt in chunks; the last row's choice is the first new token. */
+/* Run n tokens from position pos on, in chunks; returns the next token. */
 static int32_t
-feed_prompt(struct decoder *d, const uint32_t *prompt, int64_t n)
+feed(struct decoder *d, const uint32_t *ids, int64_t n, int64_t pos)
 {
-	int32_t *row = xmalloc((size_t)d->max_rows * 3 * sizeof *row);
-	int32_t *slot = row + d->max_rows, *pos = slot + d->max_rows;
+	int32_t *row = xcalloc((size_t)d->max_rows * 3, sizeof *row);
+	int32_t *slot = row + d->max_rows, *at = slot + d->max_rows;
 	int32_t none = -1, best = 0;
-	int64_t at, i, k;
+	int64_t done, i, k = 0;
 	float loss;
 
-	for (at = 0; at < n; at += k) {
-		k = n - at < d->max_rows ? n - at : d->max_rows;
+	for (done = 0; done < n; done += k) {
+		k = n - done < d->max_rows ? n - done : d->max_rows;
 		for (i = 0; i < k; i++) {
-			row[i] = (int32_t)prompt[at + i];
-			slot[i] = 0;
-			pos[i] = (int32_t)(at + i);
+			row[i] = (int32_t)ids[done + i];
+			at[i] = (int32_t)(pos + done + i);
 		}
-		decoder_run(d, k, row, slot, pos);
-		if (at + k == n)
-			decoder_score(d, k - 1, 1, &none, &loss, &best);
+		decoder_run(d, k, row, slot, at);
 	}
+	decoder_score(d, k - 1, 1, &none, &loss, &best);
 	free(row);
 	return best;
 }
@@ -243,25 +241,19 @@ int64_t
 decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
 	       int64_t max, uint32_t *out, int (*stop)(void))
 {
-	const struct model_config *c = &d->m->c;
-	int32_t tok, slot = 0, none = -1, pos;
 	int64_t made = 0;
-	float loss;
+	int32_t tok;
 
 	if (n < 1)
-		return 0;	/* nothing to go on from */
+		return 0;	/* nothing to continue */
 	if (n > d->positions)
 		n = d->positions;
-	tok = feed_prompt(d, prompt, n);
-	while (made < max && !config_is_eos(c, tok) &&
+	tok = feed(d, prompt, n, 0);
+	while (made < max && !config_is_eos(&d->m->c, tok) &&
 	       n + made < d->positions && !(stop && stop())) {
-		out[made] = (uint32_t)tok;
-		pos = (int32_t)(n + made);
-		made++;
-		if (made == max)
-			break;
-		decoder_run(d, 1, &tok, &slot, &pos);
-		decoder_score(d, 0, 1, &none, &loss, &tok);
+		out[made++] = (uint32_t)tok;
+		if (made < max)
+			tok = feed(d, &out[made - 1], 1, n + made - 1);
 	}
 	return made;
 }

@@ -1,13 +1,13 @@
 /*
- * decode.h - generation: a key/value cache and few rows at a time
+ * decode.h - generation with a key/value cache, a few rows at a time
  *
  * A decoder has `slots` sequences, each with room for `positions` tokens.
- * Every call takes rows (token, slot, position) in any mix: a prompt in
- * chunks, one row a sequence, or both; a row sees what its slot holds at
- * positions 0..pos, its own included.  So the caller keeps the books (which
- * slot is at which position) and a slot is reused by starting at 0 again.
+ * Each call takes rows (token, slot, position) in any mix: a prompt in chunks,
+ * one row per sequence, or both.  A row attends to positions 0..pos of its
+ * slot, including itself.  The caller keeps track of the position in each
+ * slot; a slot is reused by starting at 0 again.
  *
- * The model needs K_USE_FWD and positions >= those used.  One thread.
+ * The model needs K_USE_FWD and enough positions.  One thread.
  */
 #ifndef ASSAY_DECODE_H
 #define ASSAY_DECODE_H
@@ -21,9 +21,9 @@ struct decoder *decoder_new(struct llama *m, int64_t slots, int64_t positions,
 void decoder_free(struct decoder *d);		/* NULL is fine */
 
 /*
- * Run n rows, 1..max_rows: tok (0..V-1), slot, pos are host arrays, copied
- * before the call returns.  No (slot, pos) twice in a call.  The final hidden
- * states of these rows stay until the next call.
+ * Run n rows, 1..max_rows.  tok (0..V-1), slot and pos are host arrays, copied
+ * before the call returns.  Each (slot, pos) occurs once in a call.  The final
+ * hidden states of the rows stay until the next call.
  */
 void decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
 		 const int32_t *slot, const int32_t *pos);
@@ -35,17 +35,18 @@ void decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
 void decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out);
 
 /*
- * For scoring: of rows [first, first + n), loss[i] = -log p(target[i]) and the
- * id of the largest logit (the lowest on a tie).  target -1: only argmax.
- * Host arrays; logits never stand in memory.  argmax may be NULL.
+ * For scoring: for rows [first, first + n), loss[i] = -log p(target[i]) and
+ * the id of the largest logit (the lowest id if tied).  target -1: only
+ * argmax.  Host arrays; logits are never stored.  argmax may be NULL.
  */
 void decoder_score(struct decoder *d, int64_t first, int64_t n,
 		   const int32_t *target, float *loss, int32_t *argmax);
 
 /*
  * Greedy continuation of one prompt in slot 0, for samples during training:
- * at most max tokens to out, stops before any EOS of the model and where
- * positions end.  Returns how many.  stop: polled between tokens, may be NULL.
+ * up to max tokens in out.  Ends before an EOS of the model and at the last
+ * position.  Returns the number of tokens.  stop: polled between tokens, or
+ * NULL.
  */
 int64_t decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
 		       int64_t max, uint32_t *out, int (*stop)(void));

@@ -1,10 +1,10 @@
 /*
  * llama.c - see llama.h
  *
- * The list of parameters and the list of tensors are built together, so that
- * loading, saving, initializing and decaying are each one loop over a list.
- * Numbers travel between files and device in pieces of PIECE: the host never
- * holds a whole tensor.
+ * The lists of parameters and of tensors are built together, so that loading,
+ * saving, initialization and weight decay are each one loop over a list.
+ * Tensors move between files and device in blocks of BLOCK elements: the host
+ * never holds a whole tensor.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "model/llama.h"
 
-enum { PIECE = 1 << 20, GAP = 16 };
+enum { BLOCK = 1 << 20, GAP = 16 };
 
 /* ---- the lists ---- */
 
@@ -110,7 +110,7 @@ list_all(struct llama *m)
 	}
 }
 
-/* An untied embedding is only looked up: no product, no other layout. */
+/* An untied embedding is only looked up, not used in a matmul. */
 static int
 is_weight(const struct llama *m, size_t i)
 {
@@ -170,7 +170,6 @@ llama_new(struct kernels *k, const struct model_config *c, enum kdtype dt,
 	  int use, int64_t positions)
 {
 	struct llama *m = xcalloc(1, sizeof *m);
-	size_t per_layer = 8;
 
 	m->k = k;
 	m->c = *c;
@@ -179,8 +178,7 @@ llama_new(struct kernels *k, const struct model_config *c, enum kdtype dt,
 	m->q = (c->heads + 2 * c->kv_heads) * c->head_dim;
 	m->positions = positions;
 	m->layer = xcalloc((size_t)c->layers, sizeof *m->layer);
-	m->param = xcalloc((size_t)c->layers * per_layer + 3,
-			   sizeof *m->param);
+	m->param = xcalloc((size_t)c->layers * 8 + 3, sizeof *m->param);
 	m->tensor = xcalloc((size_t)c->layers * 11 + 3, sizeof *m->tensor);
 	list_all(m);
 	alloc_params(m, use);
@@ -251,7 +249,7 @@ match_one(const struct tensor *t, const struct st *s, const char *prefix,
 	    f->shape[0] != (uint64_t)(t->vector ? t->cols : t->rows) ||
 	    (dims == 2 && f->shape[1] != (uint64_t)t->cols))
 		return err_set(e, "%s: tensor %s has %d dimensions of %" PRIu64
-			       " x %" PRIu64 ", the configuration needs %"
+			       " x %" PRIu64 ", but config.json needs %"
 			       PRId64 " x %" PRId64, f->file, name, f->ndim,
 			       f->ndim > 0 ? f->shape[0] : 0,
 			       f->ndim > 1 ? f->shape[1] : 1,
@@ -264,7 +262,7 @@ match_one(const struct tensor *t, const struct st *s, const char *prefix,
 	return 0;
 }
 
-/* Some files keep a tied lm_head, or the constants of the rotation. */
+/* Some files have a tied lm_head, or the RoPE frequencies. */
 static int
 match_extra(const struct llama *m, const struct st *s,
 	    const struct st_tensor *f, struct err *e)
@@ -281,10 +279,10 @@ match_extra(const struct llama *m, const struct st *s,
 		    !memcmp(emb->data, f->data, f->bytes))
 			return 0;
 		return err_set(e, "%s: tensor lm_head.weight differs from"
-			       " model.embed_tokens.weight, but the"
-			       " configuration ties them", f->file);
+			       " model.embed_tokens.weight, although config.json"
+			       " ties them", f->file);
 	}
-	return err_set(e, "%s: tensor %s is no part of this model", f->file,
+	return err_set(e, "%s: tensor %s is not part of this model", f->file,
 		       f->name);
 }
 
@@ -306,13 +304,13 @@ llama_match(const struct llama *m, const struct st *s, struct err *e)
 /* ---- files to device ---- */
 
 static void
-zero_padding(const struct llama *m, void *base, const struct param *p,
-	     size_t size)
+zero_padding(const struct llama *m, const struct param *p)
 {
+	size_t size = kdtype_size(m->dt);
 	int64_t real = m->c.vocab * p->cols;
 
 	if ((p->kind == PARAM_EMBED || p->kind == PARAM_HEAD) && real < p->n)
-		m->k->zero(m->k, (char *)base + (size_t)real * size,
+		m->k->zero(m->k, (char *)p->data + (size_t)real * size,
 			   (size_t)(p->n - real) * size);
 }
 
@@ -324,27 +322,27 @@ check_finite(const struct st_tensor *f, uint64_t at, const float *x, size_t n,
 
 	for (i = 0; i < n; i++)
 		if (!isfinite(x[i]))
-			return err_set(e, "%s: tensor %s: number %" PRIu64
+			return err_set(e, "%s: tensor %s: element %" PRIu64
 				       " of %" PRIu64 " is %s: the model is"
 				       " broken", f->file, f->name, at + i,
 				       f->n, isnan(x[i]) ? "NaN" : "infinite");
 	return 0;
 }
 
-/* Numbers of f to dst, as float or bf16; weights must be finite. */
+/* Copy f to dst, as float or bf16; weights must be finite. */
 static int
 send_tensor(const struct llama *m, const struct st_tensor *f, int weights,
 	    char *dst, enum kdtype dt, struct err *e)
 {
 	struct kernels *k = m->k;
-	float *x = xmalloc(PIECE * sizeof *x);
-	uint16_t *h = (uint16_t *)x;	/* narrowed in place, front to back */
+	float *x = xmalloc(BLOCK * sizeof *x);
+	uint16_t *h = (uint16_t *)x;	/* converted in place, front to back */
 	uint64_t at;
 	size_t i, n;
 	int rc = 0;
 
 	for (at = 0; at < f->n && rc == 0; at += n) {
-		n = f->n - at < PIECE ? (size_t)(f->n - at) : PIECE;
+		n = f->n - at < BLOCK ? (size_t)(f->n - at) : BLOCK;
 		rc = st_f32(f, at, n, x, e);
 		if (rc == 0 && weights)
 			rc = check_finite(f, at, x, n, e);
@@ -365,24 +363,37 @@ send_tensor(const struct llama *m, const struct st_tensor *f, int weights,
 	return rc;
 }
 
+/* Read a tensor into flat, or into the weights if flat is NULL. */
+static int
+load_tensor(const struct llama *m, const struct tensor *t, const struct st *s,
+	    const char *prefix, float *flat, struct err *e)
+{
+	const struct param *p = &m->param[t->param];
+	int64_t at = t->row * t->cols;
+	char name[100];
+
+	if (match_one(t, s, prefix, e) < 0)
+		return -1;
+	snprintf(name, sizeof name, "%s%s", prefix, t->name);
+	if (flat)
+		return send_tensor(m, st_find(s, name), !*prefix,
+				   (char *)(flat + p->at + at), K_F32, e);
+	return send_tensor(m, st_find(s, name), 1, (char *)p->data +
+			   (size_t)at * kdtype_size(m->dt), m->dt, e);
+}
+
 int
 llama_load(struct llama *m, const struct st *s, struct err *e)
 {
-	size_t i, size = kdtype_size(m->dt);
+	size_t i;
 
 	if (llama_match(m, s, e) < 0)
 		return -1;
-	for (i = 0; i < m->ntensors; i++) {
-		const struct tensor *t = &m->tensor[i];
-		struct param *p = &m->param[t->param];
-
-		if (send_tensor(m, st_find(s, t->name), 1, (char *)p->data +
-				(size_t)(t->row * t->cols) * size, m->dt,
-				e) < 0)
+	for (i = 0; i < m->ntensors; i++)
+		if (load_tensor(m, &m->tensor[i], s, "", NULL, e) < 0)
 			return -1;
-	}
 	for (i = 0; i < m->nparams; i++) {
-		zero_padding(m, m->param[i].data, &m->param[i], size);
+		zero_padding(m, &m->param[i]);
 		if (m->param[i].w)
 			m->k->weight_update(m->k, m->param[i].w);
 	}
@@ -404,20 +415,11 @@ int
 llama_flat_load(const struct llama *m, const struct st *s, const char *prefix,
 		float *flat, struct err *e)
 {
-	char name[100];
 	size_t i;
 
-	for (i = 0; i < m->ntensors; i++) {
-		const struct tensor *t = &m->tensor[i];
-		float *dst = flat + m->param[t->param].at + t->row * t->cols;
-
-		if (match_one(t, s, prefix, e) < 0)
+	for (i = 0; i < m->ntensors; i++)
+		if (load_tensor(m, &m->tensor[i], s, prefix, flat, e) < 0)
 			return -1;
-		snprintf(name, sizeof name, "%s%s", prefix, t->name);
-		if (send_tensor(m, st_find(s, name), !*prefix, (char *)dst,
-				K_F32, e) < 0)
-			return -1;
-	}
 	return 0;
 }
 
@@ -432,23 +434,14 @@ fill_normal(float *x, size_t n, uint64_t seed, uint64_t stream, uint64_t at,
 		x[i] = (float)(std * rng_normal(seed, stream, at + i));
 }
 
-static void
-fill_ones(float *x, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		x[i] = 1;
-}
-
 void
 llama_flat_init(const struct llama *m, uint64_t seed, double std,
 		double embed_scale, float *flat)
 {
 	struct kernels *k = m->k;
-	float *x = xmalloc(PIECE * sizeof *x);
+	float *x = xmalloc(BLOCK * sizeof *x);
 	double out = 1 / sqrt(2.0 * (double)m->c.layers);
-	size_t i;
+	size_t i, j;
 
 	for (i = 0; i < m->ntensors; i++) {
 		const struct tensor *t = &m->tensor[i];
@@ -459,13 +452,12 @@ llama_flat_init(const struct llama *m, uint64_t seed, double std,
 			(p->kind == PARAM_EMBED ? embed_scale : 1);
 
 		for (at = 0; at < total; at += n) {
-			n = total - at < PIECE ? total - at : PIECE;
-			if (t->vector)
-				fill_ones(x, n);
-			else
-				fill_normal(x, n, seed, RNG_INIT |
-					    (uint64_t)(i + 1) << 32, at, s,
-					    k->threads);
+			n = total - at < BLOCK ? total - at : BLOCK;
+			fill_normal(x, n, seed, RNG_INIT |
+				    (uint64_t)(i + 1) << 32, at, s,
+				    k->threads);
+			for (j = 0; t->vector && j < n; j++)
+				x[j] = 1;
 			k->upload(k, dst + at, x, n * sizeof *x);
 			k->sync(k);
 		}
@@ -495,12 +487,12 @@ static int
 read_range(const struct llama *m, const char *src, int64_t n, size_t size,
 	   tensor_sink fn, void *ctx, struct err *e)
 {
-	char *x = xmalloc(PIECE * size);
+	char *x = xmalloc(BLOCK * size);
 	size_t at, k, total = (size_t)n;
 	int rc = 0;
 
 	for (at = 0; at < total && rc == 0; at += k) {
-		k = total - at < PIECE ? total - at : PIECE;
+		k = total - at < BLOCK ? total - at : BLOCK;
 		m->k->download(m->k, x, src + at * size, k * size);
 		rc = fn(ctx, x, k * size, e);
 	}

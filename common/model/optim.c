@@ -1,8 +1,8 @@
 /*
  * optim.c - see optim.h
  *
- * The norm is one sum over the flat array: gaps are zero.  Clipping is a
- * factor inside the update, so the gradient is read once more, not written.
+ * The norm is one sum over the flat array, since its gaps are zero.  Clipping
+ * is a factor in the update, so the gradient is not written again.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
  * optim.h - AdamW over flat arrays: master weights, moments, gradients
  *
- * All four are device arrays in the layout of llama.h.  Weight decay is for
- * matrices inside layers and an untied output matrix; for the embedding (also
- * a tied one) with decay_embeddings; never for gains.  AdamW as PyTorch
- * defines it (Loshchilov and Hutter 2019): see k_adamw.
+ * All four are device arrays in the layout of llama.h.  Weight decay applies
+ * to matrices in layers and to an untied output matrix; to the embedding (also
+ * a tied one) with decay_embeddings; never to norm weights.  AdamW as in
+ * PyTorch (Loshchilov and Hutter 2019): see k_adamw.
  */
 #ifndef ASSAY_OPTIM_H
 #define ASSAY_OPTIM_H
@@ -14,27 +14,28 @@
 struct optim_conf {
 	double beta1, beta2, eps, decay;
 	int decay_embeddings;
-	double clip;		/* 0: no limit */
+	double clip;		/* 0: off */
 };
 
 struct optim {
 	struct llama *m;
 	struct optim_conf c;
 	float *master, *m1, *m2, *grad;	/* device, flat, owned */
-	double *sums;		/* device: one, then one a parameter */
+	double *sums;		/* device: a total, then one per parameter */
 };
 
 void optim_init(struct optim *o, struct llama *m, const struct optim_conf *c);
 void optim_clear(struct optim *o);
 
-/* 2-norm of the whole gradient; waits for the device.  NaN and inf show. */
+/* 2-norm of the whole gradient, NaN and inf included.  Waits. */
 double optim_norm(struct optim *o);
 
-/* Index of the first parameter whose gradient is not finite, or nparams. */
+/* Index of the first parameter with a non-finite gradient, or nparams. */
 size_t optim_first_bad(struct optim *o);
 
 /*
- * One update: t counts updates from 1; norm is what optim_norm() gave.  Queued.
+ * Queue one update.  norm: the result of optim_norm().  t: number of the
+ * update, from 1.
  */
 void optim_step(struct optim *o, double lr, double norm, int64_t t);
 

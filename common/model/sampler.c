@@ -1,10 +1,10 @@
 /*
  * sampler.c - see sampler.h
  *
- * The candidates are sorted by (logit descending, id ascending) so that every
- * cut is a prefix and ties are cut the same way on every machine.  With
- * top-k set a heap keeps the k best, O(V log k); otherwise all are sorted.
- * All sums run in double from the greatest probability down.
+ * Candidates are sorted by (logit descending, id ascending), so every filter
+ * keeps a prefix and ties are broken the same way on every machine.  With
+ * top-k a heap keeps the k best, O(V log k); otherwise all are sorted.  Sums
+ * are in double, from the highest probability down.
  */
 #include "model/sampler.h"
 
@@ -60,7 +60,7 @@ by_rank(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Is a behind b in rank?  The root of the heap is the worst one kept. */
+/* Does a rank after b?  The root of the heap is the worst one kept. */
 static int
 worse(const struct sampler_pair *a, const struct sampler_pair *b)
 {
@@ -153,10 +153,7 @@ sampler_pick(const struct sampler *s, const float *logits, size_t n,
 		return err_set(e, "no token has a finite logit");
 	if (s->temperature == 0)
 		return (int64_t)m;
-	if (t->cap < n) {
-		t->v = xreallocarray(t->v, n, sizeof(*t->v));
-		t->cap = n;
-	}
+	GROW(t->v, t->cap, n);
 	m = collect(logits, n, k, t->v);
 	m = cut(s, t->v, m, &total);
 	x = total * rng_uniform(s->seed, RNG_SAMPLE + (prompt << 8), position);

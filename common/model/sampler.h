@@ -4,7 +4,7 @@
  * Greedy at temperature 0; otherwise a draw from softmax(logits/temperature)
  * after, in this order, top-k, top-p and min-p (each renormalized, as
  * transformers' logits processors do).  A draw is a function of (seed,
- * prompt, position): the same for any batch and any number of threads.
+ * prompt, position), the same for any batch and any number of threads.
  * References: top-k Fan et al. 2018, top-p Holtzman et al. 2020, min-p
  * Nguyen et al. 2024.
  */
@@ -17,16 +17,16 @@
 #include "base/err.h"
 
 struct sampler {
-	double temperature;	/* 0: greedy, lowest id on a tie */
+	double temperature;	/* 0: greedy, lowest id if tied */
 	int64_t top_k;		/* 0: off */
 	double top_p;		/* 1: off; (0, 1] */
-	double min_p;		/* 0: off; share of the greatest probability */
+	double min_p;		/* 0: off; fraction of the highest probability */
 	uint64_t seed;
 };
 
 struct sampler_pair;
 
-/* Memory for one thread; grows to 16 bytes a token of the vocabulary. */
+/* Memory for one thread; grows to 16 bytes per id of the vocabulary. */
 struct sampler_scratch {
 	struct sampler_pair *v;
 	size_t cap;
@@ -34,20 +34,20 @@ struct sampler_scratch {
 void sampler_scratch_clear(struct sampler_scratch *t);
 
 /*
- * Pick one of n tokens.  -1: no finite logit, or a NaN (message names the
- * token).  Logits of -inf are never picked.
+ * Pick one of n tokens, never one with a logit of -inf.  -1: no finite logit,
+ * or a NaN or inf (the error names the token).
  */
 int64_t sampler_pick(const struct sampler *s, const float *logits, size_t n,
 		     uint64_t prompt, uint64_t position,
 		     struct sampler_scratch *t, struct err *e);
 
 /*
- * Natural logarithm of softmax(logits)[id], to 1e-7: exponentials in float,
- * since 50,000 of them a token are time that decoding feels; sum in double.
+ * Natural logarithm of softmax(logits)[id], to 1e-7.  Exponentials are float,
+ * as 50,000 doubles per token would slow decoding down; the sum is double.
  */
 double sampler_logprob(const float *logits, size_t n, size_t id);
 
-/* Id of the greatest logit, the lowest on a tie; NaN never wins. */
+/* Id of the largest logit, the lowest id if tied; NaN is ignored. */
 size_t sampler_argmax(const float *logits, size_t n);
 
 #endif

@@ -1,8 +1,7 @@
 /*
  * schedule.c - see schedule.h
  *
- * No state: a resumed run asks for the same step and gets the same bits.
- * Every division is guarded by the branch that makes its divisor positive.
+ * Each division is in a branch where the divisor is positive.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -2,18 +2,16 @@
  * schedule.h - the learning rate as a pure function of the step
  *
  * Step s (0-based, 0 <= s < steps) of a run of `steps` updates:
- *	warm-up, s < warmup:		peak * (s + 1) / warmup
+ *	warmup, s < warmup:		peak * (s + 1) / warmup
  *	cosine:				min + (peak - min) * (1 + cos(pi r)) / 2
  *	wsd (warmup-stable-decay):	peak, then over the last `decay` steps
  *					peak + (min - peak) * r
- * with r = (s - start) / (end - start), start the first step behind warm-up
+ * with r = (s - start) / (end - start), start the first step after warmup
  * (cosine) or the first of the decay (wsd), end = steps.  So the first rate is
- * peak / warmup, the rate of step `warmup` is peak, min is approached and
- * would be reached at step `steps`; past it the rate stays min.  Where warm-up
- * and decay do not fit into the steps, the decay starts when warm-up is over,
- * or neither ends.  Always
- * 0 < rate <= peak: where a formula gives less than peak * 1e-6 (a min of 0),
- * the rate is peak * 1e-6.
+ * peak / warmup, that of step `warmup` is peak, and min would be reached at
+ * step `steps`, after which the rate stays min.  If warmup and decay do not
+ * fit, the decay starts after warmup, or not at all.  The rate is never below
+ * peak * 1e-6, even with a min of 0.
  */
 #ifndef ASSAY_SCHEDULE_H
 #define ASSAY_SCHEDULE_H

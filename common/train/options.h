@@ -82,14 +82,11 @@ struct trainer_conf options_trainer(const struct options *o);
 /* --- options_json.c --- */
 
 /*
- * For a new run: read a file.  Options from the command line and options that
- * the file lists as derived keep their value.  An unknown key, a wrong type
- * or a value out of range is an error.
+ * Read a file.  Options from the command line keep their value; so do those
+ * that the file lists as derived, unless `all` is set (for a resume).  An
+ * unknown key, a wrong type or a value out of range is an error.
  */
-int options_load(struct options *o, const char *path, struct err *e);
-
-/* For a resume: read every value of a run's config.json, derived or not. */
-int options_restore(struct options *o, const char *path, struct err *e);
+int options_load(struct options *o, const char *path, int all, struct err *e);
 
 /*
  * Write the stored options as members "key": value of a JSON object, one per

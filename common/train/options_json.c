@@ -157,9 +157,8 @@ read_member(struct options *o, const struct json *j, int all,
 	return set_option(o, row, j, path, e);
 }
 
-/* all: derived values too, for a resume. */
-static int
-load(struct options *o, const char *path, int all, struct err *e)
+int
+options_load(struct options *o, const char *path, int all, struct err *e)
 {
 	struct json *root = json_load(path, e);
 	size_t i;
@@ -173,18 +172,6 @@ load(struct options *o, const char *path, int all, struct err *e)
 		rc = read_member(o, &root->kids[i], all, path, e);
 	json_free(root);
 	return rc;
-}
-
-int
-options_load(struct options *o, const char *path, struct err *e)
-{
-	return load(o, path, 0, e);
-}
-
-int
-options_restore(struct options *o, const char *path, struct err *e)
-{
-	return load(o, path, 1, e);
 }
 
 /* ---- writing ---- */

@@ -26,27 +26,38 @@ options_mark_derived(struct options *o)
 	o->derived[norm] = !o->given[norm] && !o->in_file[norm];
 }
 
-/* Copy the folder's value to *opt, which must be 0 or agree with it. */
-static int
-agree(const char *name, int64_t *opt, int64_t have, struct err *e)
+struct pair {
+	const char *name;
+	int64_t *opt, *conf;
+};
+
+enum { NPAIRS = 7 };
+
+static void
+pair_up(struct options *o, struct model_config *c, struct pair p[NPAIRS])
 {
-	if (*opt && *opt != have)
-		return err_set(e, "--%s is %" PRId64 ", the model folder has %"
-			       PRId64, name, *opt, have);
-	*opt = have;
-	return 0;
+	const struct pair all[NPAIRS] = {
+		{"hidden-size", &o->hidden_size, &c->hidden},
+		{"layers", &o->layers, &c->layers},
+		{"heads", &o->heads, &c->heads},
+		{"kv-heads", &o->kv_heads, &c->kv_heads},
+		{"head-dim", &o->head_dim, &c->head_dim},
+		{"intermediate-size", &o->intermediate_size, &c->inter},
+		{"vocab-size", &o->vocab_size, &c->vocab},
+	};
+
+	memcpy(p, all, sizeof all);
 }
 
 static int
-agree_switch(const struct options *o, const char *name, int *opt, int have,
+agree_switch(const struct options *o, const char *name, int opt, int have,
 	     struct err *e)
 {
 	size_t i = options_find(span_str(name));
 
-	if ((o->given[i] || o->in_file[i]) && *opt != have)
+	if ((o->given[i] || o->in_file[i]) && opt != have)
 		return err_set(e, "--%s%s does not agree with the model"
-			       " folder", *opt ? "" : "no-", name);
-	*opt = have;
+			       " folder", opt ? "" : "no-", name);
 	return 0;
 }
 
@@ -54,40 +65,36 @@ static int
 shape_from_folder(struct options *o, const char *folder,
 		  struct model_config *c, struct err *e)
 {
-	if (config_load(c, folder, e) < 0 ||
-	    agree("hidden-size", &o->hidden_size, c->hidden, e) < 0 ||
-	    agree("layers", &o->layers, c->layers, e) < 0 ||
-	    agree("heads", &o->heads, c->heads, e) < 0 ||
-	    agree("kv-heads", &o->kv_heads, c->kv_heads, e) < 0 ||
-	    agree("head-dim", &o->head_dim, c->head_dim, e) < 0 ||
-	    agree("intermediate-size", &o->intermediate_size, c->inter,
-		  e) < 0 ||
-	    agree("vocab-size", &o->vocab_size, c->vocab, e) < 0 ||
-	    agree_switch(o, "tie-embeddings", &o->tie_embeddings, c->tie,
-			 e) < 0 ||
-	    agree_switch(o, "qk-norm", &o->qk_norm, c->qk_norm, e) < 0)
+	struct pair p[NPAIRS];
+	size_t i;
+
+	if (config_load(c, folder, e) < 0)
 		return -1;
-	if (o->rope_theta)
-		c->rope_theta = o->rope_theta;
-	if (o->norm_eps)
-		c->norm_eps = o->norm_eps;
-	return 0;
+	pair_up(o, c, p);
+	for (i = 0; i < NPAIRS; i++)
+		if (*p[i].opt && *p[i].opt != *p[i].conf)
+			return err_set(e, "--%s is %" PRId64 ", the model"
+				       " folder has %" PRId64, p[i].name,
+				       *p[i].opt, *p[i].conf);
+	if (agree_switch(o, "tie-embeddings", o->tie_embeddings, c->tie,
+			 e) < 0)
+		return -1;
+	return agree_switch(o, "qk-norm", o->qk_norm, c->qk_norm, e);
 }
 
 static int
 shape_from_options(struct options *o, struct model_config *c, struct err *e)
 {
+	struct pair p[NPAIRS];
+	size_t i;
+
 	config_preset(c, (enum preset)o->preset);
-	if (o->hidden_size)
-		c->hidden = o->hidden_size;
-	if (o->layers)
-		c->layers = o->layers;
 	if (o->heads)
-		c->heads = c->kv_heads = o->heads;
-	if (o->kv_heads)
-		c->kv_heads = o->kv_heads;
-	if (o->intermediate_size)
-		c->inter = o->intermediate_size;
+		c->kv_heads = o->heads;
+	pair_up(o, c, p);
+	for (i = 0; i < NPAIRS; i++)
+		if (*p[i].opt)
+			*p[i].conf = *p[i].opt;
 	if (!c->hidden || !c->layers || !c->heads || !c->inter)
 		return err_set(e, "no shape: use --preset, --init-from, or"
 			       " --hidden-size, --layers, --heads and"
@@ -96,11 +103,8 @@ shape_from_options(struct options *o, struct model_config *c, struct err *e)
 		return err_set(e, "hidden size %" PRId64 " is not a multiple"
 			       " of %" PRId64 " heads: set --head-dim",
 			       c->hidden, c->heads);
-	c->head_dim = o->head_dim ? o->head_dim : c->hidden / c->heads;
-	if (o->rope_theta)
-		c->rope_theta = o->rope_theta;
-	if (o->norm_eps)
-		c->norm_eps = o->norm_eps;
+	if (!o->head_dim)
+		c->head_dim = c->hidden / c->heads;
 	c->tie = o->tie_embeddings;
 	c->qk_norm = o->qk_norm;
 	c->init_std = o->init_std;
@@ -108,16 +112,18 @@ shape_from_options(struct options *o, struct model_config *c, struct err *e)
 	return 0;
 }
 
+/* Store the shape in the options. */
 static void
-store_shape(struct options *o, const struct model_config *c)
+store_shape(struct options *o, struct model_config *c)
 {
-	o->hidden_size = c->hidden;
-	o->layers = c->layers;
-	o->heads = c->heads;
-	o->kv_heads = c->kv_heads;
-	o->head_dim = c->head_dim;
-	o->intermediate_size = c->inter;
-	o->vocab_size = c->vocab;
+	struct pair p[NPAIRS];
+	size_t i;
+
+	pair_up(o, c, p);
+	for (i = 0; i < NPAIRS; i++)
+		*p[i].opt = *p[i].conf;
+	o->tie_embeddings = c->tie;
+	o->qk_norm = c->qk_norm;
 	o->rope_theta = c->rope_theta;
 	o->norm_eps = c->norm_eps;
 }
@@ -150,8 +156,12 @@ options_resolve(struct options *o, const char *folder, int64_t vocab,
 	if ((folder ? shape_from_folder(o, folder, c, e) :
 	     shape_from_options(o, c, e)) < 0)
 		return -1;
-	if (!folder)
-		c->vocab = o->vocab_size ? o->vocab_size : vocab;
+	if (o->rope_theta)
+		c->rope_theta = o->rope_theta;
+	if (o->norm_eps)
+		c->norm_eps = o->norm_eps;
+	if (!c->vocab)
+		c->vocab = vocab;
 	if (!c->vocab)
 		return err_set(e, "no vocabulary: use --tokenizer or"
 			       " --vocab-size");

@@ -64,7 +64,7 @@ static int
 new_options(struct job *j, const struct options *cmd, struct err *e)
 {
 	j->o = *cmd;
-	if (cmd->config && options_load(&j->o, cmd->config, e) < 0)
+	if (cmd->config && options_load(&j->o, cmd->config, 0, e) < 0)
 		return -1;
 	options_mark_derived(&j->o);
 	if (!j->o.out)
@@ -88,7 +88,7 @@ stored_options(struct job *j, const struct options *cmd, struct err *e)
 	}
 	path = xstrf("%s/config.json", cmd->resume);
 	options_init(&j->o);
-	rc = options_restore(&j->o, path, e);
+	rc = options_load(&j->o, path, 1, e);
 	free(path);
 	j->stored = j->o;
 	return rc;

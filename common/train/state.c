@@ -16,14 +16,6 @@
 #include "record/ckpt.h"
 #include "train/state.h"
 
-static const char *const flats[] = {"master.", "m.", "v."};
-
-static const float *
-flat_of(const struct optim *o, int which)
-{
-	return which == 0 ? o->master : which == 1 ? o->m1 : o->m2;
-}
-
 /* About the number of bytes that state_save() writes. */
 static uint64_t
 state_bytes(const struct state_src *s)
@@ -69,38 +61,27 @@ put_header(struct ckpt_writer *w, const struct llama *m,
 	return rc;
 }
 
+/* Write sets of tensors: from flat arrays, or the weights if flat is NULL. */
 static int
-put_model(struct ckpt_writer *w, const struct llama *m, struct err *e)
+put_tensors(struct ckpt_writer *w, const char *file, const struct llama *m,
+	    const char *const *prefix, size_t sets, float *const *flat,
+	    struct err *e)
 {
-	static const char *const none[] = {""};
-	size_t i;
+	enum st_dtype d = flat || m->dt == K_F32 ? ST_F32 : ST_BF16;
+	size_t i, k;
 
-	if (ckpt_open(w, "model.safetensors", e) < 0 ||
-	    put_header(w, m, none, 1, m->dt == K_BF16 ? ST_BF16 : ST_F32,
-		       e) < 0)
+	if (ckpt_open(w, file, e) < 0 ||
+	    put_header(w, m, prefix, sets, d, e) < 0)
 		return -1;
-	for (i = 0; i < m->ntensors; i++)
-		if (llama_read_weights(m, &m->tensor[i], to_ckpt, w, e) < 0)
-			return -1;
-	return ckpt_close(w, e);
-}
+	for (k = 0; k < sets; k++)
+		for (i = 0; i < m->ntensors; i++) {
+			const struct tensor *t = &m->tensor[i];
 
-static int
-put_optimizer(struct ckpt_writer *w, const struct state_src *s, struct err *e)
-{
-	const struct llama *m = s->m;
-	size_t i;
-	int k;
-
-	if (ckpt_open(w, "optimizer.safetensors", e) < 0 ||
-	    put_header(w, m, flats, 3, ST_F32, e) < 0)
-		return -1;
-	for (k = 0; k < 3; k++)
-		for (i = 0; i < m->ntensors; i++)
-			if (llama_read_flat(m, &m->tensor[i],
-					    flat_of(s->opt, k), to_ckpt, w,
-					    e) < 0)
+			if ((flat ? llama_read_flat(m, t, flat[k], to_ckpt, w,
+						    e) :
+			     llama_read_weights(m, t, to_ckpt, w, e)) < 0)
 				return -1;
+		}
 	return ckpt_close(w, e);
 }
 
@@ -166,13 +147,19 @@ state_room(const char *run, const struct state_src *s, struct err *e)
 int
 state_save(const char *run, const struct state_src *s, struct err *e)
 {
+	static const char *const weights[] = {""}, *const state[] = {
+		"master.", "m.", "v."};
+	float *const flat[] = {s->opt->master, s->opt->m1, s->opt->m2};
 	struct ckpt_writer *w;
 
 	w = ckpt_begin(run, s->at->step, state_bytes(s), e);
 	if (!w)
 		return -1;
-	if (put_small(w, s, e) < 0 || put_model(w, s->m, e) < 0 ||
-	    put_optimizer(w, s, e) < 0) {
+	if (put_small(w, s, e) < 0 ||
+	    put_tensors(w, "model.safetensors", s->m, weights, 1, NULL,
+			e) < 0 ||
+	    put_tensors(w, "optimizer.safetensors", s->m, state, 3, flat,
+			e) < 0) {
 		ckpt_abort(w);
 		return -1;
 	}
@@ -181,44 +168,28 @@ state_save(const char *run, const struct state_src *s, struct err *e)
 
 /* ---- reading ---- */
 
-static int
-get_count(const struct json *j, const char *key, uint64_t *to,
-	  const char *path, struct err *e)
-{
-	const struct json *v = json_get(j, key);
-
-	if (!v || !v->is_int || v->i < 0)
-		return err_set(e, "%s: %s is missing or not a count", path, key);
-	*to = (uint64_t)v->i;
-	return 0;
-}
+enum kind { COUNT, INTEGER, HASH };
 
 static int
-get_hash(const struct json *j, const char *key, uint64_t *to,
-	 const char *path, struct err *e)
+get(const struct json *j, const char *key, enum kind kind, void *to,
+    const char *path, struct err *e)
 {
+	static const char *const names[] = {"a count", "an integer", "a hash"};
 	const struct json *v = json_get(j, key);
-	char hex[17] = "", *end;
+	char hex[17] = "", *end = hex;
+	int ok;
 
-	if (v && v->type == JSON_STRING && v->str.n == 16)
-		memcpy(hex, v->str.p, 16);
-	*to = strtoull(hex, &end, 16);
-	if (end != hex + 16)
-		return err_set(e, "%s: %s is missing or not a hash", path, key);
-	return 0;
-}
-
-static int
-get_last(const struct json *j, const char *key, int64_t *to, const char *path,
-	 struct err *e)
-{
-	const struct json *v = json_get(j, key);
-
-	if (!v || !v->is_int)
-		return err_set(e, "%s: %s is missing or not an integer", path,
-			       key);
-	*to = v->i;
-	return 0;
+	if (kind == HASH) {
+		if (v && v->type == JSON_STRING && v->str.n == 16)
+			memcpy(hex, v->str.p, 16);
+		*(uint64_t *)to = strtoull(hex, &end, 16);
+		ok = end == hex + 16;
+	} else {
+		ok = v && v->is_int && (kind == INTEGER || v->i >= 0);
+		*(int64_t *)to = ok ? v->i : 0;
+	}
+	return ok ? 0 : err_set(e, "%s: %s is missing or not %s", path, key,
+				names[kind]);
 }
 
 /* Write a JSON value again as text: history is copied, not interpreted. */
@@ -267,23 +238,30 @@ int
 state_load(const char *dir, struct run_state *at, struct data_id *d,
 	   struct buf *history, struct err *e)
 {
+	const struct {
+		const char *key;
+		enum kind kind;
+		void *to;
+	} want[] = {
+		{"step", COUNT, &at->step},
+		{"updates", COUNT, &at->updates},
+		{"tokens", COUNT, &at->tokens},
+		{"last_eval", INTEGER, &at->last_eval},
+		{"last_sample", INTEGER, &at->last_sample},
+		{"data_hash", HASH, &d->hash},
+		{"data_tokens", COUNT, &d->tokens},
+		{"data_windows", COUNT, &d->windows},
+		{"val_hash", HASH, &d->val_hash},
+		{"tokenizer_fingerprint", HASH, &d->fingerprint},
+	};
 	char *path = xstrf("%s/train_state.json", dir);
 	struct json *j = json_load(path, e);
-	int rc = -1;
+	int rc = j ? 0 : -1;
+	size_t i;
 
-	if (j && get_count(j, "step", &at->step, path, e) == 0 &&
-	    get_count(j, "updates", &at->updates, path, e) == 0 &&
-	    get_count(j, "tokens", &at->tokens, path, e) == 0 &&
-	    get_last(j, "last_eval", &at->last_eval, path, e) == 0 &&
-	    get_last(j, "last_sample", &at->last_sample, path, e) == 0 &&
-	    get_hash(j, "data_hash", &d->hash, path, e) == 0 &&
-	    get_count(j, "data_tokens", &d->tokens, path, e) == 0 &&
-	    get_count(j, "data_windows", &d->windows, path, e) == 0 &&
-	    get_hash(j, "val_hash", &d->val_hash, path, e) == 0 &&
-	    get_hash(j, "tokenizer_fingerprint", &d->fingerprint, path,
-		     e) == 0)
-		rc = 0;
-	if (rc == 0 && history)
+	for (i = 0; j && rc == 0 && i < sizeof want / sizeof *want; i++)
+		rc = get(j, want[i].key, want[i].kind, want[i].to, path, e);
+	if (rc == 0)
 		get_history(j, history);
 	json_free(j);
 	free(path);

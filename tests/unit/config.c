@@ -224,7 +224,7 @@ file_and_line(void **state)
 		if (!strcmp(rows[i].name, "batch-size"))
 			*rows[i].given = 1;
 	test_write(path, text, strlen(text));
-	if (options_load(&o, path, &e) < 0)
+	if (options_load(&o, path, 0, &e) < 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(o.seq_len, 128);
 	assert_int_equal(o.batch_size, 7);	/* the command line wins */
@@ -257,7 +257,7 @@ bad_files(void **state)
 
 		options_init(&o);
 		test_write(path, t[i][0], strlen(t[i][0]));
-		assert_int_equal(options_load(&o, path, &e), -1);
+		assert_int_equal(options_load(&o, path, 0, &e), -1);
 		if (!strstr(e.msg, t[i][1]))
 			fail_msg("%s: message \"%s\"", t[i][0], e.msg);
 	}
@@ -283,7 +283,7 @@ stored_options(void **state)
 	buf_putc(&b, '}');
 	test_write(path, b.p, b.n);
 	options_init(&p);
-	if (options_load(&p, path, &e) < 0)
+	if (options_load(&p, path, 0, &e) < 0)
 		fail_msg("%s", e.msg);
 	buf_putc(&c, '{');
 	options_json(&p, &c);
