@@ -1,6 +1,6 @@
-# losses.awk: a training log as a short table, about twelve steps of it and
-# every evaluation.  usage: awk -f losses.awk run/train.jsonl
-# The log is one JSON object a line (trainlog.5), so match() can pick keys.
+# losses.awk: print about twelve steps and every evaluation of a training log
+# as a table.  usage: awk -f losses.awk run/train.jsonl
+# The log has one JSON object per line (trainlog.5), so match() finds keys.
 
 function num(key,    s) {
 	if (!match($0, "\"" key "\":[-+0-9.eE]+"))
@@ -17,13 +17,13 @@ function num(key,    s) {
 }
 
 /"type":"eval"/ {
-	eval = eval sprintf("%6d  %8.4f  %.4f bits a byte\n", num("step"),
+	eval = eval sprintf("%6d  %8.4f  %.4f bits per byte\n", num("step"),
 		num("loss"), num("bits_per_byte"))
 }
 
 END {
 	if (n == 0) {
-		print "no step in this log" > "/dev/stderr"
+		print "no steps in this log" > "/dev/stderr"
 		exit 1
 	}
 	printf "%6s  %8s  %9s  %10s  %8s\n", "step", "loss", "lr",

@@ -1,7 +1,7 @@
-# words.awk: which share of the words of a text are words of a corpus?
+# words.awk: what percentage of the words in a text occur in a corpus?
 # usage: zstd -dc corpus.jsonl.zst | awk -f words.awk - samples.txt
-# Words are runs of letters in lower case; a word of the corpus counts when
-# it stands there three times.  Prints the share in percent and what is not.
+# Words are runs of letters in lower case; a word must occur three times in the
+# corpus.  Prints the percentage and the other words.
 
 FNR == 1 {
 	part++
@@ -27,11 +27,11 @@ FNR == 1 {
 
 END {
 	if (words == 0) {
-		print "no word in the samples" > "/dev/stderr"
+		print "no words in the samples" > "/dev/stderr"
 		exit 1
 	}
-	printf "%.1f %% of %d words are words of the corpus\n", \
+	printf "%.1f %% of %d words occur in the corpus\n", \
 		100 * known / words, words
 	if (odd != "")
-		printf "not:%s\n", odd
+		printf "others:%s\n", odd
 }

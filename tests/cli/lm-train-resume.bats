@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# lm-train: a run that was stopped, killed or cut short ends where it would have
+# lm-train: a run that was stopped or killed ends in the same state
 
 load lm-train
 
 # --- resume -----------------------------------------------------------------
 
-@test "20 steps are 10 and 10" {
+@test "20 steps equal 10 and 10" {
 	train -o "$T/whole" --steps 20 --val-data "$W/val" --eval-every 5 --z-loss 1e-4
 	train -o "$T/half" --steps 20 --val-data "$W/val" --eval-every 5 --z-loss 1e-4 \
 		--stop-after 10
@@ -15,7 +15,7 @@ load lm-train
 	[ "$(grep -c '"type":"resume"' "$T/half/train.jsonl")" = 1 ]
 }
 
-@test "a finished run has nothing to do; --steps goes on" {
+@test "a finished run has nothing to do; --steps continues it" {
 	cp -r "$W/base" "$T/r"
 	resume "$T/r" 2> "$T/err"
 	grep -q "8 of 8 steps are done: nothing to train" "$T/err"
@@ -26,7 +26,7 @@ load lm-train
 	grep -q '"changed":"steps 8 10' "$T/r/train.jsonl"
 }
 
-@test "the log is cut back: each step has one line" {
+@test "the log is truncated: each step has one line" {
 	cp -r "$W/base" "$T/r"
 	rm -r "$T/r/step-00000008"
 	printf '{"type":"st' >> "$T/r/train.jsonl"
@@ -35,7 +35,7 @@ load lm-train
 	[ "$(grep -c '"step":5,' "$T/r/train.jsonl")" = 1 ]
 }
 
-@test "the newest valid checkpoint is taken, the broken one named" {
+@test "the newest valid checkpoint is used, the broken one is named" {
 	cp -r "$W/base" "$T/r"
 	printf x | dd of="$T/r/step-00000008/optimizer.safetensors" bs=1 \
 		seek=9000 conv=notrunc 2> "$T/dd"
@@ -50,7 +50,7 @@ load lm-train
 	[[ $stderr == *"no valid checkpoint"* ]]
 }
 
-@test "behind a broken newer checkpoint --keep keeps what is written" {
+@test "with a broken newer checkpoint, --keep keeps the new ones" {
 	cp -r "$W/base" "$T/r"
 	: > "$T/r/step-00000008/model.safetensors"
 	resume "$T/r" --keep 1 --stop-after 2
@@ -61,7 +61,7 @@ load lm-train
 	same_run "$W/base" "$T/r"
 }
 
-@test "a resume sets latest right" {
+@test "a resume repairs latest" {
 	cp -r "$W/base" "$T/r"
 	ln -sfn step-00000004 "$T/r/latest"
 	ln -s step-00000008 "$T/r/.latest.77.tmp"
@@ -70,17 +70,17 @@ load lm-train
 	[ -z "$(find "$T/r" -name '*.tmp')" ]
 }
 
-@test "a checkpoint with exchanged weights is refused" {
+@test "a checkpoint with replaced weights is refused" {
 	cp -r "$W/base" "$T/r"
 	cp "$T/r/step-00000004/model.safetensors" "$T/r/step-00000008/"
-	# a manifest that fits the exchanged file
+	# a manifest that matches the replaced file
 	m4=$(grep '"model.safetensors"' "$T/r/step-00000004/manifest.json")
 	sed -i "s|.*\"model.safetensors\".*|$m4|" "$T/r/step-00000008/manifest.json"
 	refused resume "$T/r"
 	[[ $stderr == *"is not the rounded master"* ]]
 }
 
-@test "other options or data are refused by name, unless told to" {
+@test "changed options or data are refused by name, unless allowed" {
 	cp -r "$W/base" "$T/r"
 	refused resume "$T/r" --lr 0.5
 	[[ $stderr == *"--lr is 0.5, the run has 0.01"* ]]
@@ -95,12 +95,12 @@ load lm-train
 	grep -q '"step":9,.*"lr":' "$T/r/train.jsonl"
 }
 
-@test "a checkpoint in place of its run is named as such" {
+@test "a checkpoint given as a run is reported" {
 	refused resume "$W/base/latest"
 	[[ $stderr == *"/latest: is a checkpoint"*"folder of its run"* ]]
 }
 
-@test "each option that decides what is computed is refused by name" {
+@test "each option that affects the result is refused by name" {
 	set -- preset:10M hidden-size:64 layers:3 heads:2 kv-heads:1 head-dim:16 \
 		intermediate-size:64 vocab-size:400 rope-theta:5000 \
 		norm-eps:1e-6 no-tie-embeddings qk-norm init-std:0.1 \
@@ -122,18 +122,18 @@ load lm-train
 			{ echo "$o: $stderr"; false; }
 		echo "$k"
 	done > "$T/tried"
-	# these are all that there are
+	# these are all of them
 	grep -oE '^  "[a-z_0-9]+"' "$W/base/config.json" | tr -d ' "' | tr _ - |
 		grep -vxE 'data|val-data|tokenizer|steps|save-every|keep|after-save|eval-(every|windows)|sample-(every|tokens)|prompts?|peak-tflops|derived|world-size|data-hash|val-hash|version' \
 		> "$T/all"
 	diff "$T/all" "$T/tried"
-	# what the weights decide stays refused, whatever is allowed
+	# the shape of the weights cannot change
 	for o in "--hidden-size 64" "--layers 3" --no-tie-embeddings --qk-norm; do
 		# shellcheck disable=SC2086
 		refused resume "$W/base" $o --allow-changed-config
 		[[ $stderr == *"${o%% *}"*"folder"* ]]
 	done
-	# the same value, and the same folder by another path, is no change
+	# the same value, or the same folder by another path, is not a change
 	cp -r "$W/base" "$T/r"
 	resume "$T/r" --lr 0.01 --hidden-size 32 --steps 9
 	grep -q '"changed":"steps 8 9\\n"' "$T/r/train.jsonl"
@@ -159,13 +159,13 @@ load lm-train
 	[ "$(tail -n +$((n + 1)) "$T/seen" | sort -u | wc -l)" = $((steps * 4 - n)) ]
 }
 
-@test "a lost optimizer: the file is named, the weights alone are offered" {
+@test "a lost optimizer: the file is named, and --init-from suggested" {
 	cp -r "$W/base" "$T/r"
 	rm "$T"/r/step-*/optimizer.safetensors
 	refused resume "$T/r"
 	[[ $stderr == *"step-00000008/optimizer.safetensors: cannot open"* ]]
 	[[ $stderr == *"no valid checkpoint among 2 (use --init-from to start a new run from the weights of a checkpoint)"* ]]
-	# a manifest that does not ask for it does not help
+	# also if the manifest does not list it
 	for m in "$T"/r/step-*/manifest.json; do
 		perl -0pi -e 's/,\s*"optimizer.safetensors":\{[^}]*\}//' "$m"
 	done
@@ -182,7 +182,7 @@ load lm-train
 	same_run "$W/base" "$T/r"
 }
 
-@test "--stop-after 0 goes on to --steps; fewer steps than the warm-up" {
+@test "--stop-after 0 continues to --steps; fewer steps than the warmup" {
 	cp -r "$W/base" "$T/r"
 	resume "$T/r" --stop-after 0 --steps 10
 	[ "$(readlink "$T/r/latest")" = step-00000010 ]
@@ -191,18 +191,18 @@ load lm-train
 	[[ $stderr == *"warning: --warmup-steps 4 of 2 steps: the peak is never reached"* ]]
 	[ "$(sed -n 's/.*"lr":\([^,]*\),.*/\1/p' "$T/w/train.jsonl" | tr '\n' ' ')" = \
 		"0.0025 0.005 " ]
-	# no step at all: the initial weights, saved
+	# no steps: the initial weights are saved
 	train -o "$T/z" --steps 0
 	[ "$(readlink "$T/z/latest")" = step-00000000 ]
 }
 
-@test "shards that moved are no change" {
+@test "moved shards are not a change" {
 	cp -r "$W/base" "$T/r"
 	cp -r "$W/train" "$T/elsewhere"
 	resume "$T/r" --data "$T/elsewhere" --steps 9
 }
 
-@test "a run is not written over, and not by two at once" {
+@test "a run is not overwritten, and not used by two at once" {
 	refused train -o "$W/base" --steps 1
 	[[ $stderr == *"--resume"* ]]
 	cp -r "$W/base" "$T/r"
@@ -210,14 +210,14 @@ load lm-train
 	wait_for_line "$T/r" 9
 	refused resume "$T/r"
 	[[ $stderr == *"another lm-train"* ]]
-	# a new run in that folder neither, nor beside one that has just begun
+	# nor can a new run start in that folder
 	refused train -o "$T/r" --steps 1
 	[[ $stderr == *"another lm-train"* ]]
 	kill -TERM $pid
 	wait $pid || :
 }
 
-@test "--resume --steps: a derived decay is that of the longer run" {
+@test "--resume --steps: a derived decay follows the longer run" {
 	train -o "$T/long" --schedule wsd --steps 20
 	train -o "$T/r" --schedule wsd --steps 10 --stop-after 6
 	resume "$T/r" --steps 20
@@ -228,21 +228,21 @@ load lm-train
 	[ "$(value decay_steps "$T/q/config.json")" = 3 ]
 }
 
-@test "the data position counts batches, however they are cut" {
+@test "the data position does not depend on micro-batches" {
 	train -o "$T/whole" --steps 8 --accum 4
 	train -o "$T/r" --steps 8 --accum 4 --stop-after 5
 	[ "$(value next_sample "$T/r/latest/train_state.json")" = 20 ]
 	resume "$T/r"
 	same_run "$T/whole" "$T/r"
 	[ "$(value tokens "$T/r/latest/train_state.json")" = $((8 * 4 * 32)) ]
-	# tokens and the rate are those of steps, not of their parts
+	# tokens are counted per step, not per micro-batch
 	for d in whole r; do
 		perl -ne 'next unless /"step":(\d+),"tokens":(\d+)/;
 			die $_ if $2 != 128 * ($1 + 1)' "$T/$d/train.jsonl"
 	done
 }
 
-@test "rates after a resume are those of this start; mfu has its yardstick" {
+@test "rates after a resume are those of this start; mfu is relative to the peak" {
 	cp -r "$W/base" "$T/r"
 	resume "$T/r" --steps 10
 	perl -ne '
@@ -263,7 +263,7 @@ load lm-train
 
 # --- signals, kills, full disks ---------------------------------------------
 
-@test "TERM and INT: the step is finished, saved, the process ends by it" {
+@test "TERM and INT: finish the step, save, end by the signal" {
 	for s in TERM:143 INT:130; do
 		d=$T/${s%:*}
 		env --default-signal=INT "$BIN/lm-train" --config "$W/base/config.json" \
@@ -278,13 +278,13 @@ load lm-train
 		tail -2 "$d/train.jsonl" | grep -q "\"type\":\"signal\",\"step\":$n,"
 		[ -z "$(find "$d" -name '*.tmp')" ]
 	done
-	# it goes on as if nothing had been: one line for each step
+	# after a resume there is one line per step
 	n=$((n + 2))
 	resume "$d" --steps $n
 	[ "$(grep -c '"type":"step"' "$d/train.jsonl")" = $n ]
 }
 
-@test "USR1: a checkpoint now, and on it goes" {
+@test "USR1: save a checkpoint and continue" {
 	"${TRAIN[@]}" -o "$T/r" --steps 1M & pid=$!
 	wait_for_line "$T/r" 2
 	kill -USR1 $pid
@@ -300,7 +300,7 @@ load lm-train
 	[ -s "$T/r/$n/manifest.json" ]
 }
 
-@test "a storm of USR1: checkpoints, whole ones, and each step once" {
+@test "many USR1: complete checkpoints, each step once" {
 	"${TRAIN[@]}" -o "$T/r" --steps 1M & pid=$!
 	wait_for_line "$T/r" 1
 	for _ in $(seq 300); do
@@ -319,7 +319,7 @@ load lm-train
 	[ -z "$(find "$T/r" -name '*.tmp')" ]
 }
 
-@test "killed at any moment, a restart ends where the whole run ends" {
+@test "killed at any moment, a resumed run ends in the same state" {
 	train -o "$T/whole" --steps 30 --save-every 2
 	"${TRAIN[@]}" -o "$T/r" --steps 30 --save-every 2 & pid=$!
 	for i in 1 2 3 4; do
@@ -335,14 +335,14 @@ load lm-train
 	[ -z "$(find "$T/r" -name '*.tmp')" ]
 }
 
-@test "killed before the first checkpoint, it begins again" {
+@test "killed before the first checkpoint, it starts over" {
 	cp -r "$W/base" "$T/r"
 	rm -r "$T"/r/step-* "$T/r/latest"
 	resume "$T/r"
 	same_run "$W/base" "$T/r"
 }
 
-@test "no room: status 2, the old checkpoint is as it was" {
+@test "full disk: status 2, the old checkpoint is unchanged" {
 	cp -r "$W/base" "$T/r"
 	sum=$(cd "$T/r" && cat step-*/* | cksum)
 	run --separate-stderr bash -c "trap '' XFSZ; ulimit -f 100
@@ -366,13 +366,13 @@ load lm-train
 	[[ $stderr == *"--after-save: command exited with status 7"* ]]
 }
 
-@test "--keep: with a reader, with a folder inside, and where it cannot" {
+@test "--keep: with a reader, with a folder inside, and if removal fails" {
 	train -o "$T/r" --steps 3 --stop-after 1
 	mkdir "$T/r/step-00000001/eval"
 	echo 1 > "$T/r/step-00000001/eval/scores"
 	cp "$T/r/step-00000001/model.safetensors" "$T/m"
 	exec 8< "$T/r/step-00000001/model.safetensors"
-	# what is already there under the name for removal is in the way
+	# a folder with the name used for removal is in the way
 	run --separate-stderr resume "$T/r" --save-every 1 --keep 1 \
 		--after-save "mkdir -p '$T/r/.step-00000002.prune.tmp/x'"
 	[ "$status" -eq 0 ]
@@ -381,13 +381,13 @@ load lm-train
 	[ ! -e "$T/r/step-00000001" ]
 	[[ $stderr == *"lm-train: warning: $T/r/step-00000002: cannot remove"* ]]
 	[ "$(readlink "$T/r/latest")" = step-00000003 ]
-	# the next start clears up
+	# the next start removes it
 	resume "$T/r" --after-save true
 	[ "$(ls -A "$T/r" | tr '\n' ' ')" = \
 		"config.json latest step-00000003 train.jsonl " ]
 }
 
-@test "a log that a full disk cut inside a line goes on" {
+@test "a log that a full disk truncated within a line is continued" {
 	cp -r "$W/base" "$T/r"
 	at=$(($(stat -c %s "$T/r/train.jsonl") / 1024 + 1))
 	run --separate-stderr bash -c "trap '' XFSZ; ulimit -f $at
@@ -404,7 +404,7 @@ load lm-train
 	run ! grep -qv '^{.*}$' "$T/r/train.jsonl"
 }
 
-@test "INT while --after-save runs ends the run, saved, and by INT" {
+@test "INT during --after-save saves and ends the run by INT" {
 	env --default-signal=INT "${TRAIN[@]}" -o "$T/r" --steps 1M --save-every 2 \
 		--after-save "echo > '$T/in'; while [ ! -e '$T/go' ]; do sleep 0.1; done" & pid=$!
 	for _ in $(seq 300); do

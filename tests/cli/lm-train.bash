@@ -1,4 +1,4 @@
-# lm-train.bash - what lm-train.bats and lm-train-resume.bats share: a small run
+# lm-train.bash - a small run, for lm-train.bats and lm-train-resume.bats
 
 bats_require_minimum_version 1.5.0
 
@@ -18,8 +18,8 @@ setup() {
 	commands
 }
 
-# A model of 20,000 parameters.  Arrays, as functions that call them cannot be
-# sent a signal.
+# A model of 20,000 parameters.  Arrays, because a background function cannot
+# be sent a signal.
 commands() {
 	TRAIN=("$BIN/lm-train" --hidden-size 32 --layers 2 --heads 4
 		--kv-heads 2 --intermediate-size 48 --data "$W/train"
@@ -36,13 +36,13 @@ resume() {
 	"${RESUME[@]}" "$@"
 }
 
-# The log without what a clock says; events that only a resume has are out.
+# The log without times, and without events that only a resume has.
 plain_log() {
 	grep -vE '"type":"(resume|checkpoint|signal)"' "$1/train.jsonl" |
 		sed -E 's/,"(tokens_per_s|mfu|step_s|data_wait_s)":[^,}]*//g'
 }
 
-# Two runs end in the same state by the same way.
+# Two runs with the same steps and the same final state.
 same_run() {
 	cmp "$1/latest/model.safetensors" "$2/latest/model.safetensors"
 	cmp "$1/latest/optimizer.safetensors" "$2/latest/optimizer.safetensors"
@@ -55,7 +55,7 @@ refused() {
 	[[ $stderr == lm-train:* ]]
 }
 
-# KEY FILE: a number or word of a JSON file, one key a line or not.
+# KEY FILE: the first number or word with this key in a JSON file.
 value() {
 	grep -oE "\"$1\": ?(\"[^\"]*\"|[^,}]*)" "$2" | head -1 |
 		sed -E 's/^[^:]*: ?//; s/"//g'

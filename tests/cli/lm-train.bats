@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# lm-train: a run is a folder that others can use, and it has checked its input.
+# lm-train: the run folder is usable by other programs; bad input is refused.
 
 load lm-train
 
 # --- the folder and the log -------------------------------------------------
 
-@test "a run folder has what the manual names" {
+@test "a run folder has the files that the manual lists" {
 	cd "$W/base"
 	[ "$(ls | tr '\n' ' ')" = \
 		"config.json latest step-00000004 step-00000008 train.jsonl " ]
@@ -23,7 +23,7 @@ load lm-train
 	[ "$(value bos_token_id latest/config.json)" = 298 ]
 }
 
-@test "a step line has these keys in this order, the first loss is near ln V" {
+@test "a step line has these keys in this order; the first loss is near ln V" {
 	[ "$(grep -c '"type":"step"' "$W/base/train.jsonl")" = 8 ]
 	head -1 "$W/base/train.jsonl" | grep -oE '"[a-z_]+":' | tr -d '":\n' > "$T/keys"
 	[ "$(cat "$T/keys")" = \
@@ -39,7 +39,7 @@ load lm-train
 	}'
 }
 
-@test "weights: only real rows of the vocabulary, tied has no lm_head" {
+@test "weights: no padding of the vocabulary, no lm_head if tied" {
 	head -c 3000 "$W/base/latest/model.safetensors" > "$T/h"
 	grep -aq '"model.embed_tokens.weight":{"dtype":"BF16","shape":\[300,32\]' "$T/h"
 	run ! grep -aq lm_head "$T/h"
@@ -81,7 +81,7 @@ load lm-train
 	[[ $stderr == *p.jsonl:1:* ]]
 }
 
-@test "BOS and EOS that pack was told of are those of the model" {
+@test "BOS and EOS given to pack are those of the model" {
 	zstd -dcq tests/data/tok/mistral7b_tokenizer.json.zst > "$T/m.json"
 	"$BIN/pack" -q --tokenizer "$T/m.json" --bos-token '<s>' \
 		--eos-token '</s>' --seq-len 16 -o "$T/d" "$W/d.jsonl"
@@ -91,7 +91,7 @@ load lm-train
 	[ "$(value bos_token_id "$T/r/latest/config.json")" = 1 ]
 	[ "$(value eos_token_id "$T/r/latest/config.json")" = 2 ]
 	[ "$(value bos_token "$T/r/latest/tokenizer_config.json")" = "<s>" ]
-	# and the other way round: none in the data, none later
+	# without BOS in the data, the model has none
 	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --no-bos --seq-len 16 \
 		-o "$T/n" "$W/d.jsonl"
 	"${tiny[@]}" --data "$T/n" --tokenizer "$W/tokenizer.json" -o "$T/q"
@@ -99,7 +99,7 @@ load lm-train
 	[ "$(value eos_token_id "$T/q/latest/config.json")" = 299 ]
 }
 
-@test "presets have their shapes, options change them" {
+@test "presets have their shapes, options override them" {
 	"$BIN/lm-train" --preset 1M --data "$W/train" --tokenizer \
 		"$W/tokenizer.json" --steps 1 --seq-len 8 --batch-size 1 \
 		--layers 1 --peak-tflops 1 -o "$T/r"
@@ -113,13 +113,13 @@ load lm-train
 	[ "$(value preset "$T/r/config.json")" = 1M ]
 }
 
-@test "--config: a run's own config.json repeats it, the command line wins" {
+@test "--config: a run's config.json repeats it; the command line takes precedence" {
 	"$BIN/lm-train" --config "$W/base/config.json" -o "$T/again"
 	same_run "$W/base" "$T/again"
 	"$BIN/lm-train" --config "$W/base/config.json" --seed 4 --steps 1 -o "$T/b"
 	[ "$(value seed "$T/b/config.json")" = 4 ]
 	run ! cmp -s <(plain_log "$T/b") <(plain_log "$W/base" | head -1)
-	# a preset there is not undone by the dimensions in the file
+	# --preset overrides the dimensions in the file
 	"$BIN/lm-train" --config "$W/base/config.json" --preset 1M --layers 1 \
 		--steps 0 -o "$T/p"
 	for k in hidden_size:128 layers:1 kv_heads:2 head_dim:32 \
@@ -131,7 +131,7 @@ load lm-train
 	[[ $stderr == *learning-rate* ]]
 }
 
-@test "--config: what nobody chose follows what is chosen now" {
+@test "--config: options that nobody set are derived again" {
 	again() {
 		rm -rf "$T/c"
 		"$BIN/lm-train" --config "$W/base/config.json" --steps 0 -q \
@@ -160,20 +160,20 @@ load lm-train
 		--seq-len 24 -o "$T/d" "$W/d.jsonl"
 	again --data "$T/d" --tokenizer "$MODELS/llama-gqa/tokenizer.json"
 	has seq_len:24 vocab_size:320
-	# what was chosen stays, and is named where it does not fit
+	# options that were set stay, and are named if they do not fit
 	sed 's/"min_lr", //' "$W/base/config.json" > "$T/chosen.json"
 	refused "$BIN/lm-train" --config "$T/chosen.json" --lr 1e-4 -o "$T/x"
 	[[ $stderr == *"--min-lr is 0.001"*"--lr is 0.0001"* ]]
 	"$BIN/lm-train" --config "$T/chosen.json" --lr 1e-1 --steps 0 -o "$T/y"
 	[ "$(value min_lr "$T/y/config.json")" = 0.001 ]
-	# a file with what a folder does not have is no silent loser
+	# a setting in the file that the folder contradicts is an error
 	echo '{"tie_embeddings": true}' > "$T/t.json"
 	refused "$BIN/lm-train" --config "$T/t.json" --init-from "$MODELS/llama-gqa" \
 		--data "$T/d" -o "$T/x"
 	[[ $stderr == *"--tie-embeddings"* ]]
 }
 
-@test "-j 1, 2, 7: the same bits; another seed: others" {
+@test "-j 1, 2, 7 give the same bits; another seed does not" {
 	for j in 1 2 7; do
 		train -o "$T/j$j" --steps 3 -j $j
 	done
@@ -187,9 +187,9 @@ load lm-train
 	train -o "$T/r" --steps 3 --lr 1e-7 --warmup-steps 0 \
 		--weight-decay 0 --min-lr 1e-7
 	train -o "$T/z" --steps 0
-	# Adam moves each weight by about lr a step: of the 32-bit masters, which
-	# come first in their file, few stay; of the rounded weights most do
-	stay() {	# FILE WIDTH PARTS: share that is equal in both
+	# Adam moves each weight by about lr per step: few of the 32-bit master
+	# weights, first in their file, stay equal; most rounded weights do
+	stay() {	# FILE WIDTH PARTS: percentage that is equal in both
 		perl -e '
 			my ($file, $w, $parts, @dir) = @ARGV;
 			my @f = map { local $/; open my $h, "<:raw", "$_/$file" or die;
@@ -220,9 +220,9 @@ load lm-train
 	grep -qE '"tokens":\[[01](,[01])*\]' "$T/out"
 }
 
-# --- other people's models --------------------------------------------------
+# --- models of others --------------------------------------------------
 
-@test "--init-from: each kind of folder; what is saved is the same model" {
+@test "--init-from: each kind of folder; the saved model is of the same kind" {
 	"$BIN/pack" -q --tokenizer "$MODELS/llama-tied/tokenizer.json" \
 		--seq-len 32 -o "$T/d" "$W/d.jsonl"
 	for m in llama-tied llama-gqa qwen3 llama-bf16-sharded; do
@@ -233,13 +233,13 @@ load lm-train
 			[ "$(value $k "$T/$m/latest/config.json")" = \
 				"$(value $k "$MODELS/$m/config.json")" ]
 		done
-		# a trained model starts below ln V or not; it starts somewhere
+		# any finite loss will do
 		grep -q '"step":1,.*"loss":[0-9]' "$T/$m/train.jsonl"
 		resume "$T/$m" --steps 3
 	done
 }
 
-@test "--init-from: what it cannot do is refused by name" {
+@test "--init-from: unsupported settings are refused by name" {
 	cp -r "$MODELS/llama-tied" "$T/m"
 	chmod -R u+w "$T/m"
 	sed -i 's/"hidden_act"/"rope_scaling": {"rope_type": "llama3", "factor": 8}, "hidden_act"/' \
@@ -261,7 +261,7 @@ load lm-train
 
 # --- data that does not fit -------------------------------------------------
 
-@test "too short, another tokenizer, an id out of range" {
+@test "too few tokens, another tokenizer, an id out of range" {
 	refused train --seq-len 9000000 --steps 1 -o "$T/r"
 	[[ $stderr == *"need >= T+1 = 9000001 tokens, have "* ]]
 	refused train --tokenizer "$MODELS/llama-tied/tokenizer.json" --steps 1 -o "$T/r"
@@ -271,7 +271,7 @@ load lm-train
 	echo '{"text":"a"}' | "$BIN/pack" -q --tokenizer "$W/tokenizer.json" -o "$T/one"
 	refused train --val-data "$T/one" --steps 1 -o "$T/r"
 	[[ $stderr == *"$T/one: need >= T+1 = 33 tokens, have 3"* ]]
-	# ids 0 alone: a vocabulary of one has nothing to learn
+	# only id 0: a vocabulary of one has nothing to learn
 	head -c 80 /dev/zero > "$T/zero.bin"
 	zero=("$BIN/lm-train" --preset 1M --layers 1 --data "$T/zero.bin"
 		--shard-format nanogpt --seq-len 16 --batch-size 2 --steps 2
@@ -289,7 +289,7 @@ load lm-train
 		--shard-format nanogpt --seq-len 16 --batch-size 6 --steps 1 \
 		--peak-tflops 1 -o "$T/r"
 	[[ $stderr == *511*300* ]]
-	# without a tokenizer the folder says how many there are
+	# without a tokenizer the vocabulary is that of the folder
 	cp -r "$MODELS/llama-gqa" "$T/m"
 	chmod u+w "$T/m"
 	rm -f "$T/m/tokenizer.json"
@@ -321,7 +321,7 @@ load lm-train
 	[[ $stderr == *"$T/d/00000.bin: ids of 2 bytes cannot hold a vocabulary of 70000"* ]]
 }
 
-@test "no room for a checkpoint is said before the first step" {
+@test "a full disk is reported before the first step" {
 	[[ $BIN != */san-* ]] || skip "a sanitizer must be loaded first"
 	cat > "$T/full.c" <<-'END'
 	#include <string.h>
@@ -339,7 +339,7 @@ load lm-train
 	cmp "$T/log" "$T/run/train.jsonl"
 }
 
-@test "-v says what is run and what it came to" {
+@test "-v reports the start and the end of a run" {
 	run --separate-stderr train -v --steps 3 -o "$T/run"
 	[ "$status" -eq 0 ]
 	[[ $stderr == *"step 0 of 3"*"step 3 of 3 saved in $T/run/latest, last loss "* ]]
