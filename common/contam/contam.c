@@ -92,8 +92,9 @@ open_shards(const struct contam *c, const char *const *files, size_t n,
 	hint.bos = c->vocab->bos;
 	hint.eos = o->eot >= 0 ? o->eot : c->vocab->eos;
 	if (o->eot >= (int64_t)c->vocab->n) {
-		err_set(e, "--eot %lld: the tokenizer has ids 0 to %zu",
-			(long long)o->eot, (size_t)c->vocab->n - 1);
+		err_set(e, "%s: no id %lld to end documents (ids are 0 to "
+			"%zu)", o->tokenizer, (long long)o->eot,
+			(size_t)c->vocab->n - 1);
 		return NULL;
 	}
 	s = shards_open_hint(files, n, &hint, e);

@@ -1,5 +1,5 @@
 /*
- * bench: any bytes as a benchmark, under each ending of a name
+ * benchmark: any bytes as a benchmark, under each ending of a name
  *
  * What is accepted has at least one example; texts are valid UTF-8; raw
  * examples are parts of the file, in order.
