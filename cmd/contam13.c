@@ -14,25 +14,18 @@
 #include "record/shard.h"
 #include "record/vocab.h"
 
-struct options {
-	struct contam_opts c;
-	const char *ngram;
-	int list, cut, format, eot;
-	struct doc_opts docs;		/* the defaults */
-};
-
-/* --ngram: a number or "auto". */
-static void
-check_ngram(const struct args *a, struct options *o)
+/* --ngram: a number, or "auto" (0). */
+static unsigned
+parse_ngram(const struct args *a, const char *s)
 {
 	const char *what;
 	int64_t n = 0;
 
-	if (strcmp(o->ngram, "auto") &&
-	    (args_int(o->ngram, &n, &what) || n < 1 || n > NGRAM_MAX))
+	if (strcmp(s, "auto") &&
+	    (args_int(s, &n, &what) || n < 1 || n > NGRAM_MAX))
 		args_usage(a, "--ngram: '%s' is neither auto nor a number "
-			   "from 1 to %d", o->ngram, NGRAM_MAX);
-	o->c.n = (unsigned)n;
+			   "from 1 to %d", s, NGRAM_MAX);
+	return (unsigned)n;
 }
 
 static int
@@ -85,27 +78,25 @@ check_table(const struct args *a, const struct contam_opts *c)
 
 /* Options that shards do not have. */
 static void
-check_shards(const struct args *a, const struct options *o)
+check_shards(const struct args *a, const struct contam_opts *c)
 {
-	const struct doc_opts *d = &o->c.filter.doc;
-
-	if (o->c.shards && (d->text_key != o->docs.text_key ||
-			    d->id_key != o->docs.id_key ||
-			    d->on_bad != o->docs.on_bad))
+	if (!c->shards) {
+		if (args_given("eot"))
+			args_usage(a, "--eot applies only to shards");
+		return;
+	}
+	if (args_given("text-key") || args_given("id-key") ||
+	    args_given("on-bad"))
 		args_usage(a, "--text-key, --id-key and --on-bad do not apply "
 			   "to shards");
-	if (o->c.shards && o->cut)
+	if (args_given("cut"))
 		args_usage(a, "--cut does not apply to shards, which are only "
 			   "searched (clean the documents and pack them)");
-	if (o->eot && !o->c.shards)
-		args_usage(a, "--eot applies only to shards");
 }
 
 static void
-check(const struct args *a, const struct options *o)
+check(const struct args *a, const struct contam_opts *c)
 {
-	const struct contam_opts *c = &o->c;
-
 	if (!c->against.n)
 		args_usage(a, "--against FILE is required");
 	args_check(a);
@@ -113,49 +104,49 @@ check(const struct args *a, const struct options *o)
 		args_usage(a, "--tokens and --tokenizer need each other");
 	if (c->split && !c->tokenizer)
 		args_usage(a, "--split needs --tokenizer");
-	check_shards(a, o);
+	check_shards(a, c);
 	check_table(a, c);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct options o = {.ngram = "13", .c.window = -1, .c.eot = -1};
-	struct contam_opts *c = &o.c;
+	struct contam_opts o = {.window = -1, .eot = -1};
+	const char *ngram = "13";
+	int list = 0;
 	const struct arg table[] = {
 		OPT_GROUP("Matching"),
-		OPT_STRS("against", &c->against, "FILE|DIR",
+		OPT_STRS("against", &o.against, "FILE|DIR",
 			 "Search for this benchmark or folder; repeatable"),
-		OPT_STR("bench-fields", &c->fields, "NAMES",
+		OPT_STR("bench-fields", &o.fields, "NAMES",
 			"Use these fields of examples, comma-separated"),
-		OPT_STR("ngram", &o.ngram, "N",
+		OPT_STR("ngram", &ngram, "N",
 			"Match N words in a row; auto: 8 to 13",
 			.letter = 'n'),
-		OPT_INT("max-df", &c->max_df, "N", 0, 1e15,
+		OPT_INT("max-df", &o.max_df, "N", 0, 1e15,
 			"Ignore n-grams in more than N documents; 0: none"),
-		OPT_FLAG("tokens", &c->tokens,
+		OPT_FLAG("tokens", &o.tokens,
 			 "Match token ids, in documents or shards"),
-		VOCAB_ARGS(&c->tokenizer, &c->split, "Tokenizer for --tokens"),
-		OPT_ENUM("shard-format", &c->shard_format, "NAME",
+		VOCAB_ARGS(&o.tokenizer, &o.split, "Tokenizer for --tokens"),
+		OPT_ENUM("shard-format", &o.shard_format, "NAME",
 			 shard_read_names, "Read shards of this format",
-			 .given = &o.format, .of = "tokens", .brief = 1),
-		OPT_INT("eot", &c->eot, "ID", -1, 4294967295.0,
+			 .of = "tokens", .brief = 1),
+		OPT_INT("eot", &o.eot, "ID", -1, 4294967295.0,
 			"End documents of shards at this id; -1: EOS",
-			.given = &o.eot, .brief = 1),
+			.brief = 1),
 		OPT_GROUP("Action (default: drop documents with a hit)"),
-		OPT_INT("cut", &c->window, "W", 0, 1e9,
-			"Cut hits and W characters on both sides",
-			.given = &o.cut),
-		OPT_FLAG("list", &o.list, "Keep every document"),
+		OPT_INT("cut", &o.window, "W", 0, 1e9,
+			"Cut hits and W characters on both sides"),
+		OPT_FLAG("list", &list, "Keep every document"),
 		OPT_GROUP("Reports"),
-		OPT_STR("table", &c->table, "FILE",
+		OPT_STR("table", &o.table, "FILE",
 			"Write the result for each benchmark as TSV"),
-		OPT_FLAG("json", &c->json, "Write this table as JSON Lines"),
-		OPT_STR("scores", &c->scores, "FILE",
+		OPT_FLAG("json", &o.json, "Write this table as JSON Lines"),
+		OPT_STR("scores", &o.scores, "FILE",
 			"Add mean scores, from those of the examples"),
-		OPT_STR("subsets", &c->subsets, "DIR",
+		OPT_STR("subsets", &o.subsets, "DIR",
 			"Write clean, dirty and short examples to DIR"),
-		FILTER_ARGS(&c->filter),
+		FILTER_ARGS(&o.filter),
 		OPT_END
 	};
 	static const char *const exclude[] = {"cut list", NULL};
@@ -168,21 +159,22 @@ main(int argc, char **argv)
 	struct err e = {0};
 	int first, status;
 
-	filter_opts_init(&c->filter);
-	o.docs = c->filter.doc;
+	filter_opts_init(&o.filter);
 	first = args_parse(&a, argc, argv);
-	c->threads = args_common.threads;
-	c->quiet = args_common.quiet;
-	c->verbose = args_common.verbose;
-	c->shards = c->tokens && (o.format || (first < argc &&
-					       contam_is_shard(argv[first])));
-	c->action = o.list ? CONTAM_LIST : o.cut ? CONTAM_CUT : CONTAM_DROP;
-	check_ngram(&a, &o);
+	o.threads = args_common.threads;
+	o.quiet = args_common.quiet;
+	o.verbose = args_common.verbose;
+	o.shards = o.tokens &&
+		    (args_given("shard-format") ||
+		     (first < argc && contam_is_shard(argv[first])));
+	o.action = list ? CONTAM_LIST
+			   : args_given("cut") ? CONTAM_CUT : CONTAM_DROP;
+	o.n = parse_ngram(&a, ngram);
 	check(&a, &o);
-	check_stdin(&a, c, argv + first, argc - first);
-	status = contam_run(c, (const char *const *)argv + first,
+	check_stdin(&a, &o, argv + first, argc - first);
+	status = contam_run(&o, (const char *const *)argv + first,
 			    (size_t)(argc - first), &e);
-	free(c->against.v);
+	free(o.against.v);
 	if (status < 0)
 		die_err(&e);
 	return status;

@@ -144,13 +144,14 @@ put_json(const struct row *r, size_t n, struct buf *out)
 
 	buf_putc(out, '{');
 	for (i = 0; i < n; i++) {
-		json_put_key(out, columns[i].key);
+		const char *key = columns[i].key;
+
 		if (columns[i].type == NAME)
-			json_put_str(out, span_str(r->name));
+			json_put_key_str(out, key, r->name);
 		else if (columns[i].type == COUNT)
-			json_put_uint(out, (uint64_t)r->v[i]);
+			json_put_key_uint(out, key, (uint64_t)r->v[i]);
 		else
-			json_put_real(out, r->v[i]);
+			json_put_key_real(out, key, r->v[i]);
 	}
 	buf_putc(out, '}');
 }
@@ -161,7 +162,8 @@ benchmark_put_json(const struct benchmarks *b, int scores, struct buf *out)
 	struct row r;
 	size_t i;
 
-	buf_puts(out, "\"benchmarks\":[");
+	json_put_key(out, "benchmarks");
+	buf_putc(out, '[');
 	for (i = 0; i < b->n; i++) {
 		if (i)
 			buf_putc(out, ',');

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/output.h"
 #include "base/path.h"
 #include "contam/contam_priv.h"
@@ -127,9 +128,9 @@ write_shard_stats(const struct contam *c, const struct shard_info *info,
 	struct buf b = {0};
 	int rc;
 
-	buf_printf(&b, "{\"docs_in\":%llu,\"tokens_in\":%llu,",
-		   (unsigned long long)info->docs,
-		   (unsigned long long)info->tokens);
+	buf_putc(&b, '{');
+	json_put_key_uint(&b, "docs_in", info->docs);
+	json_put_key_uint(&b, "tokens_in", info->tokens);
 	contam_report_stats(c, &b);
 	buf_puts(&b, "}\n");
 	rc = output_put(out, &b, e);
@@ -239,7 +240,7 @@ contam_run(const struct contam_opts *o, const char *const *files, size_t n,
 
 	if (!status)
 		status = (o->shards ? run_shards : run_docs)(&c, files, n, e);
-	if (status >= 0 && !o->quiet && (o->verbose || isatty(2)))
+	if (status >= 0 && args_summary())
 		contam_report_summary(&c, !(table_is_seen(&c) && isatty(2)));
 	tally_clear(&c.tally);
 	benchmark_index_clear(&c.x);

@@ -40,16 +40,16 @@ contam_report_line(struct contam *c, struct span id,
 	struct buf *out = &c->line;
 
 	buf_reset(out);
-	buf_puts(out, "{\"id\":");
+	buf_putc(out, '{');
+	json_put_key(out, "id");
 	json_put_str(out, id);
-	buf_puts(out, ",\"benchmark\":");
-	json_put_str(out, span_str(b->v[b->ex[m->ex].of].name));
-	buf_puts(out, ",\"example\":");
+	json_put_key_str(out, "benchmark", b->v[b->ex[m->ex].of].name);
+	json_put_key(out, "example");
 	json_put_str(out, benchmark_id(b, &b->ex[m->ex], &c->tmp));
-	buf_printf(out, ",\"start\":%llu,\"end\":%llu,\"grams\":%llu,"
-		   "\"text\":", (unsigned long long)(base + m->start),
-		   (unsigned long long)(base + m->end),
-		   (unsigned long long)m->grams);
+	json_put_key_uint(out, "start", base + m->start);
+	json_put_key_uint(out, "end", base + m->end);
+	json_put_key_uint(out, "grams", m->grams);
+	json_put_key(out, "text");
 	json_put_str(out, shorten(text, &c->tmp));
 	buf_putc(out, '}');
 	return buf_span(out);
@@ -63,13 +63,17 @@ put_ignored(const struct contam *c, struct buf *b)
 	size_t i, n;
 
 	v = tally_ignored(&c->tally, &n);
-	buf_printf(b, ",\"ignored_grams\":%zu,\"ignored\":[", n);
+	json_put_key_uint(b, "ignored_grams", n);
+	json_put_key(b, "ignored");
+	buf_putc(b, '[');
 	for (i = 0; i < n; i++) {
 		buf_reset(&text);
 		benchmark_index_text(&c->x, v[i].gram, &text);
-		buf_puts(b, i ? ",{\"text\":" : "{\"text\":");
+		buf_puts(b, i ? ",{" : "{");
+		json_put_key(b, "text");
 		json_put_str(b, buf_span(&text));
-		buf_printf(b, ",\"docs\":%lu}", (unsigned long)v[i].docs);
+		json_put_key_uint(b, "docs", v[i].docs);
+		buf_putc(b, '}');
 	}
 	buf_putc(b, ']');
 	buf_clear(&text);
@@ -79,9 +83,9 @@ put_ignored(const struct contam *c, struct buf *b)
 void
 contam_report_stats(const struct contam *c, struct buf *b)
 {
-	buf_printf(b, "\"docs_hit\":%llu,\"unit\":\"%s\",\"grams\":%zu,",
-		   (unsigned long long)c->docs_hit,
-		   c->vocab ? "token" : "word", ngram_count(c->x.ngrams));
+	json_put_key_uint(b, "docs_hit", c->docs_hit);
+	json_put_key_str(b, "unit", c->vocab ? "token" : "word");
+	json_put_key_uint(b, "grams", ngram_count(c->x.ngrams));
 	benchmark_put_json(&c->x.b, c->o->scores != NULL, b);
 	if (c->tally.max_df)
 		put_ignored(c, b);
