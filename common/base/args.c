@@ -208,7 +208,7 @@ add_str(struct arg_list *l, const char *s)
 	l->v[l->n++] = s;
 }
 
-/* no: the option was given as --no-NAME.  s: its value, or NULL. */
+/* no: given as --no-NAME.  s: the value, or NULL. */
 static void
 set_option(const struct args *a, const struct arg *o, int no, const char *s)
 {
@@ -424,7 +424,7 @@ args_parse(const struct args *a, int argc, char **argv)
 	fill_standard_files();
 	threads = processors();
 	if (argc < 1)
-		die("started without a name in argv");
+		die("argv is empty");
 	join_tables(a->table);
 	first = parse_all(a, argc, argv);
 	args_common.threads = (int)threads;
@@ -484,7 +484,7 @@ check_of(const struct args *a, const struct arg *o)
 static void
 check_exclude(const struct args *a, const char *p)
 {
-	int star = strchr(p, ':') != NULL;	/* the first excludes the rest */
+	int star = strchr(p, ':') != NULL;	/* first against all others */
 	const char *one = NULL;
 	size_t n, n1 = 0;
 

@@ -118,8 +118,8 @@ int args_given(const char *name);
 
 /*
  * Check what the table says about pairs of options (of, exclude).  An option
- * named by `of` also counts where its flag is set, so call this after args_parse()
- * and the program's own defaults.
+ * named by `of` also counts where its flag is set, so call this after
+ * args_parse() and the program's own defaults.
  */
 void args_check(const struct args *a);
 

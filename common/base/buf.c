@@ -1,7 +1,7 @@
 /*
- * buf.c - growing bytes
+ * buf.c - growing buffers
  *
- * The capacity doubles, so n appended bytes cost O(n) copies in all.
+ * The capacity doubles, so appending n bytes copies O(n) bytes.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * buf.h - borrowed bytes and growing bytes
+ * buf.h - byte slices and growing buffers
  *
  * Documents contain NUL, so data is a span (borrowed: pointer and length)
  * or a buf (owned, grows).  A buf that is all zero is empty and valid.
@@ -34,8 +34,8 @@ span_str(const char *s)
 }
 
 /*
- * Split the first line off *rest: *line gets it without its LF, *rest what
- * follows.  0 when *rest is empty.  A last line needs no LF.
+ * Split the first line off *rest: *line gets it without its LF, *rest the
+ * remainder.  Returns 0 if *rest is empty.  The last line may lack an LF.
  */
 static inline int
 span_line(struct span *rest, struct span *line)

@@ -1,14 +1,14 @@
 /*
  * decompress.c - one file as decompressed bytes
  *
- * Compressed bytes pass through `raw`; plain bytes behind the first block are
+ * Compressed bytes pass through `raw`; plain bytes after the first block are
  * read straight into the caller's memory.  Decompression writes there too, so
  * no byte is copied twice.
  *
- * The end of the file is an end only between two frames or members: `open`
- * says that we are inside one.  zstd's decoder goes from frame to frame (and
- * over skippable ones) by itself.  zlib stops after a member, where more
- * members, zeros up to the end of the file, or nothing may follow.
+ * The file may end only between frames or members; `open` is set inside one.
+ * zstd's decoder moves from frame to frame, and skips skippable ones, by
+ * itself.  zlib stops after a member, which may be followed by more members,
+ * by zeros up to the end of the file, or by nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,10 +34,10 @@ struct decompress {
 	enum source_kind kind;
 	int eof;		/* of the file */
 	int open;		/* inside a frame or member */
-	int padding;		/* gzip: only zeros may come */
+	int padding;		/* gzip: only zeros may follow */
 	unsigned char *raw;
 	size_t pos, len;	/* unread part of raw */
-	uint64_t read_off;	/* of the file, behind raw[len) */
+	uint64_t read_off;	/* of the file, after raw[len) */
 	uint64_t out_off;	/* of the decompressed data */
 	_Atomic uint64_t *done;
 	ZSTD_DCtx *zstd;
@@ -50,7 +50,7 @@ decompress_label(const char *path)
 	return path_is_std(path) ? "<stdin>" : path;
 }
 
-/* Message with the place in the file and, if that is another, in the data. */
+/* Set the message, with the offset in the file and in the decompressed data. */
 static ptrdiff_t
 fault(const struct decompress *s, struct err *e, const char *what)
 {
@@ -81,7 +81,7 @@ raw_read(struct decompress *s, void *p, size_t n, struct err *e)
 	return k;
 }
 
-/* Have unread bytes in raw, or eof. */
+/* Read until raw has unread bytes, or eof is set. */
 static int
 fill(struct decompress *s, struct err *e)
 {
@@ -103,7 +103,7 @@ starts(const struct decompress *s, const char *magic, size_t n)
 	return s->len >= n && !memcmp(s->raw, magic, n);
 }
 
-/* The whole file is shorter than the magic that it begins. */
+/* Does the whole file end within a magic number? */
 static int
 stops_in(const struct decompress *s, const char *magic, size_t n)
 {
@@ -192,17 +192,17 @@ decompress_must_be_text(struct decompress *s, struct err *e)
 		const char *what, *magic;
 		size_t n;
 	} t[] = {
-		{ "bzip2 is not read (bzip2 -dc FILE | ...)", "BZh", 3 },
-		{ "xz is not read (xz -dc FILE | ...)", "\xfd" "7zXZ", 6 },
-		{ "lz4 is not read (lz4 -dc FILE | ...)",
+		{ "bzip2 is not supported (bzip2 -dc FILE | ...)", "BZh", 3 },
+		{ "xz is not supported (xz -dc FILE | ...)", "\xfd" "7zXZ", 6 },
+		{ "lz4 is not supported (lz4 -dc FILE | ...)",
 		  "\x04\x22\x4d\x18", 4 },
-		{ "a zip archive is not read (unzip -p FILE | ...)",
+		{ "zip archives are not supported (unzip -p FILE | ...)",
 		  "PK\x03\x04", 4 },
-		{ "UTF-16 is not read (iconv -f UTF-16 -t UTF-8)",
+		{ "UTF-16 is not supported (iconv -f UTF-16 -t UTF-8)",
 		  "\xff\xfe", 2 },
-		{ "UTF-16 is not read (iconv -f UTF-16 -t UTF-8)",
+		{ "UTF-16 is not supported (iconv -f UTF-16 -t UTF-8)",
 		  "\xfe\xff", 2 },
-		{ "UTF-32 is not read (iconv -f UTF-32 -t UTF-8)",
+		{ "UTF-32 is not supported (iconv -f UTF-32 -t UTF-8)",
 		  "\0\0\xfe\xff", 4 },
 	};
 
@@ -234,8 +234,8 @@ zstd_fault(struct decompress *s, size_t code, struct err *e)
 {
 	switch (ZSTD_getErrorCode(code)) {
 	case ZSTD_error_prefix_unknown:
-		return fault(s, e, "bytes that are no frame behind the "
-				    "last one");
+		return fault(s, e, "bytes after the last frame are not a "
+			     "frame");
 	case ZSTD_error_checksum_wrong:
 		return fault(s, e, "wrong checksum, the data is damaged");
 	default:
@@ -269,7 +269,7 @@ read_zstd(struct decompress *s, void *p, size_t n, struct err *e)
 	return (ptrdiff_t)out.pos;
 }
 
-/* Between two members: 1 another one begins, 0 the end, -1 error. */
+/* Between two members: 1 if another one begins, 0 at the end, -1 error. */
 static int
 next_member(struct decompress *s, struct err *e)
 {
@@ -284,8 +284,8 @@ next_member(struct decompress *s, struct err *e)
 			continue;
 		}
 		if (s->padding || s->raw[s->pos] != 0x1f)
-			return (int)fault(s, e, "bytes that are no "
-						 "member behind the last one");
+			return (int)fault(s, e, "bytes after the last member "
+					  "are not a member");
 		inflateReset(&s->gz);
 		s->open = 1;
 		return 1;

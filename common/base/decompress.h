@@ -1,8 +1,8 @@
 /*
  * decompress.h - one file as decompressed bytes; private to input.c
  *
- * The first bytes tell plain, zstd and gzip apart.  See input.h for what is
- * accepted and what is an error.
+ * The first bytes decide between plain, zstd and gzip.  See input.h for what
+ * is accepted and what is an error.
  */
 #ifndef ASSAY_DECOMPRESS_H
 #define ASSAY_DECOMPRESS_H
@@ -15,18 +15,19 @@
 
 struct decompress;
 
-/* NULL or "-" is stdin.  NULL: error.  Raw bytes read are added to *done. */
+/* NULL or "-" is stdin.  Bytes read are added to *done.  NULL: error. */
 struct decompress *decompress_open(const char *path, _Atomic uint64_t *done,
-			   struct err *e);
+				   struct err *e);
 void decompress_close(struct decompress *s);
 
 /* Up to n > 0 bytes; 0 at a proper end; -1 on error.  Short reads happen. */
-ptrdiff_t decompress_read(struct decompress *s, void *p, size_t n, struct err *e);
+ptrdiff_t decompress_read(struct decompress *s, void *p, size_t n,
+			  struct err *e);
 
-/* Refuse what is plain but no text: bzip2, xz, lz4, zip, UTF-16; 0 or -1. */
+/* Refuse plain bytes that are not text: bzip2, xz, lz4, zip, UTF-16. */
 int decompress_must_be_text(struct decompress *s, struct err *e);
 
-/* Path as it stands in messages. */
+/* The path as messages show it. */
 const char *decompress_label(const char *path);
 
 #endif

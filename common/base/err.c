@@ -4,14 +4,14 @@
  * A process ends through die(), through a fatal signal, or by returning from
  * main.  The first two must leave no temporary files, so both run the
  * functions registered with err_at_exit() (output.c unlinks its files there).
- * INT, TERM, HUP, QUIT, PIPE and XCPU are caught only from the first
- * registration on and only where they had their default action: nohup and
- * programs that finish a step before they end keep their own.  After the
- * clean-up the signal is raised again with its default action, so that the
- * parent sees a process that died of it (130 for INT in a shell).
+ * INT, TERM, HUP, QUIT, PIPE and XCPU are caught from the first registration
+ * on, unless their action was not the default one: nohup, and programs with
+ * handlers of their own, keep theirs.  After the cleanup the signal is raised
+ * again with its default action, so that the parent sees which signal ended
+ * the process (130 for INT in a shell).
  *
- * die() writes with write(2) from a buffer on the stack and leaves with
- * _exit(): it needs no memory, and no other thread's destructor runs.
+ * die() writes from a buffer on the stack and leaves with _exit(): it needs no
+ * memory and runs no destructors.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -102,7 +102,7 @@ die(const char *fmt, ...)
 	char msg[1900];
 	va_list ap;
 
-	/* A second thread in trouble waits for the first to end us. */
+	/* Another thread that fails waits for the first to end the process. */
 	while (atomic_flag_test_and_set(&dying))
 		pause();
 	va_start(ap, fmt);

@@ -1,14 +1,15 @@
 /*
- * err.h - errors: one message a fault
+ * err.h - errors and warnings
  *
- * Library code never prints and never exits: it returns -1 (or NULL) and
- * leaves the message in the caller's struct err.  Programs turn that into
- * "tool: message" on stderr and status 2 with die_err().  The form of a
- * message is "where: what", lower case, no full stop, with the value found,
- * the one expected and the way out.
+ * Code below cmd/ reports an error by returning -1 (or NULL) with a message in
+ * the caller's struct err; it never exits, except when memory is out (mem.h),
+ * and prints nothing but warn().  Programs turn the message into "tool:
+ * message" on stderr and status 2 with die_err().  A message reads "where:
+ * what", lower case, no full stop, with the value found, the one expected and
+ * the way out.
  *
- * A struct err keeps the first message set; later ones are consequences.
- * Thread safety: a struct err belongs to one thread; die() may be called by any.
+ * A struct err keeps the first message; later ones are consequences.  It
+ * belongs to one thread.  Any thread may call die() and warn().
  */
 #ifndef ASSAY_ERR_H
 #define ASSAY_ERR_H
@@ -30,7 +31,7 @@ extern const char *err_tool;
 int err_set(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same with ": strerror(errnum)" behind it. */
+/* The same, followed by ": strerror(errnum)". */
 int err_sys(struct err *e, int errnum, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -50,9 +51,9 @@ extern int err_quiet;
 void err_text(const char *p, size_t n);
 
 /*
- * A file that meets the limit of its size (ulimit -f) fails a write, as a full
- * device does, and ends no process; args_parse() calls it.  A handler and not
- * SIG_IGN, so that commands which a program starts do not inherit it.
+ * Make a write past the file size limit (ulimit -f) fail, as on a full device,
+ * instead of ending the process.  args_parse() calls it.  This installs a
+ * handler rather than SIG_IGN, which child processes would inherit.
  */
 void err_init(void);
 
@@ -64,9 +65,9 @@ void err_at_exit(void (*fn)(void));
 
 /*
  * Run those functions and end the process by signal sig, as its default
- * action would.  Async-signal-safe: a program with handlers of its own for
- * INT, TERM or HUP (installed before or after the first output is opened)
- * calls it when it wants to end at once.
+ * action would.  Async-signal-safe.  A program with its own handlers for INT,
+ * TERM or HUP calls it to end at once; they may be installed before or after
+ * the first output is opened.
  */
 void err_end_by_signal(int sig) __attribute__((noreturn));
 

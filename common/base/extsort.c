@@ -1,10 +1,10 @@
 /*
- * extsort.c - (key, document) records, sorted, in bounded memory
+ * extsort.c - external sort of (key, document) records
  *
  * In memory: American flag sort (McIlroy, Bostic and McIlroy 1993), in place,
- * byte by byte from the top of the 12 bytes, insertion sort for what is
- * small.  Runs: each is read through a window; the least of their heads comes
- * out of a binary heap.
+ * by each of the 12 bytes from the most significant one, with insertion sort
+ * for small parts.  Runs: each is read through a window, and a binary heap
+ * yields the least of their heads.
  */
 #include "base/extsort.h"
 
@@ -33,7 +33,7 @@ struct extsort {
 	struct spool *spool;	/* NULL: no run */
 	struct run *run;
 	size_t nrun, *heap, nheap, window;
-	struct record held;	/* extsort_group() read one too many */
+	struct record held;	/* extsort_group() read one ahead */
 	int holds;
 	uint32_t *group;
 	size_t group_cap;

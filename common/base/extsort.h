@@ -1,10 +1,10 @@
 /*
- * extsort.h - (key, document) records, sorted, in bounded memory
+ * extsort.h - external sort of (key, document) records
  *
- * Records of 12 bytes are put in any order and come back sorted by key, then
- * by document, as often as wanted.  What does not fit into `mem` bytes goes to
- * unlinked files in $TMPDIR as sorted runs, which are merged while they are
- * read.  One thread at a time.
+ * Records of 12 bytes are put in any order and come back sorted by key, then by
+ * document, any number of times.  What does not fit into `mem` bytes goes to an
+ * unnamed file in $TMPDIR as sorted runs, which are merged while they are read.
+ * One thread at a time.
  */
 #ifndef ASSAY_EXTSORT_H
 #define ASSAY_EXTSORT_H
@@ -21,7 +21,7 @@ void extsort_free(struct extsort *s);	/* NULL is fine */
 
 int extsort_put(struct extsort *s, uint64_t key, uint32_t doc, struct err *e);
 
-/* To the first record; the first call sorts.  Nothing may be put any more. */
+/* Go to the first record.  The first call sorts; no put may follow it. */
 int extsort_rewind(struct extsort *s, struct err *e);
 
 /* The next record: 1, 0 at the end, -1 error. */
@@ -29,8 +29,8 @@ int extsort_next(struct extsort *s, uint64_t *key, uint32_t *doc,
 		 struct err *e);
 
 /*
- * The next two or more documents with one key, in ascending order, each
- * once: *n of them, which stay until the next call.  1, 0 or -1.
+ * The next group of two or more documents with equal keys, in ascending order,
+ * each once: *n of them, valid until the next call.  1, 0 or -1.
  */
 int extsort_group(struct extsort *s, const uint32_t **doc, size_t *n,
 		  struct err *e);

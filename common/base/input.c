@@ -2,13 +2,12 @@
  * input.c - several files as one stream of lines or bytes
  *
  * A chunk is filled by decompress_read() up to about the size wanted and cut
- * behind its last line end.  What is left, part of one line, waits in `tail`
- * and opens the next chunk: the only bytes that are copied.  A chunk without
- * a line end grows until there is one, so a line may be as long as memory
- * allows, up to LINE_MAX_BYTES.
+ * after its last line end.  The remainder, part of one line, waits in `tail`
+ * and opens the next chunk; no other bytes are copied.  A chunk without a line
+ * end grows until it has one, so a line may have up to LINE_MAX_BYTES.
  *
- * All operands are looked at when the stream is opened: a misspelt last file
- * is reported at once, not after hours.
+ * All operands are checked when the stream is opened, so that a misspelt last
+ * file is reported at once, not after hours.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ struct again {
 
 struct input {
 	const char *const *paths;
-	size_t npaths, cur;	/* cur: file that is open or comes next */
+	size_t npaths, cur;	/* cur: file that is open or next */
 	struct decompress *src;
 	struct again *again;	/* NULL: one pass */
 	struct replay *from;	/* second pass: read instead of src */
@@ -97,7 +96,7 @@ input_close(struct input *in)
 	free(in);
 }
 
-/* Open the current file if there is one: 1, 0 none is left, -1 error. */
+/* Open the current file if it is not open: 1, 0 if none is left, -1 error. */
 static int
 input_have(struct input *in, struct err *e)
 {
@@ -131,7 +130,7 @@ input_done_with(struct input *in)
 	in->cur++;
 }
 
-/* --- the same once more --- */
+/* --- a second pass --- */
 
 static int
 path_stat(const char *path, struct stat *st)
@@ -193,7 +192,7 @@ input_rewind(struct input *in, struct err *e)
 	return 0;
 }
 
-/* Some more bytes of the current file; what is kept is put aside. */
+/* More bytes of the current file, spooled if they are to be read again. */
 static ptrdiff_t
 input_bytes(struct input *in, void *p, size_t n, struct err *e)
 {
@@ -267,7 +266,7 @@ count_lines(const char *p, size_t n)
 	return sum;
 }
 
-/* The first block of a file: refuse what is no text, skip the BOM. */
+/* The first block of a file: refuse what is not text, skip the BOM. */
 static int
 input_first_block(struct input *in, struct chunk *c, size_t size,
 		  struct err *e)
@@ -283,7 +282,7 @@ input_first_block(struct input *in, struct chunk *c, size_t size,
 	return 0;
 }
 
-/* Cut behind the last line end at or behind `from`; 0 if there is none. */
+/* Cut after the last line end at or after `from`; 0 if there is none. */
 static int
 chunk_cut(struct input *in, struct chunk *c, size_t from)
 {

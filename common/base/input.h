@@ -1,12 +1,12 @@
 /*
  * input.h - several files as one stream of lines or bytes
  *
- * Plain, zstd and gzip are told apart by magic number, never by name; many
- * frames or members in one file are one stream; skippable frames are passed
- * over; windows up to 2 GiB are accepted (long mode); zero padding behind a
- * gzip member is accepted, other garbage is an error.  bzip2, xz and UTF-16
- * are refused by name.  A truncated or corrupt stream is an error with file
- * and offset (of the decompressed stream, and of the file), never an end.
+ * Plain, zstd and gzip files are recognized by magic number, never by name.
+ * Several frames or members in one file are one stream.  Skippable frames are
+ * skipped, windows up to 2 GiB (long mode) and zero padding after a gzip member
+ * are accepted, other trailing bytes are an error.  bzip2, xz and UTF-16 are
+ * refused by name.  A truncated or corrupt stream is an error that names the
+ * file and the offsets in it and in the decompressed data, never an end.
  *
  * A UTF-8 byte-order mark at the start of a file is skipped.  "-" is stdin.
  */
@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 
-/* Readable bytes behind every chunk, as SIMD parsers need them. */
+/* Readable bytes after every chunk, as SIMD parsers need them. */
 enum { INPUT_PADDING = 64 };
 
 struct input;
@@ -29,8 +29,8 @@ void input_close(struct input *in);
 
 /*
  * A block of whole lines, all of one file: p[0..n) ends with LF, except the
- * last block of a file without a final LF.  INPUT_PADDING bytes behind it
- * are readable.  Owned by the chunk; reused by the next input_chunk() into
+ * last block of a file without a final LF.  INPUT_PADDING bytes after it are
+ * readable.  Owned by the chunk; reused by the next input_chunk() into
  * the same struct; free with chunk_clear().
  */
 struct chunk {
@@ -51,24 +51,24 @@ int input_chunk(struct input *in, struct chunk *c, size_t want, struct err *e);
 void chunk_clear(struct chunk *c);
 
 /*
- * For programs that read their input twice.  input_keep() before the first
- * input_chunk(): what is no regular file is put aside as it is read (replay.h).
- * input_rewind(), when all is read: the same chunks again, from the first
- * file on, as often as wanted; a file that changed meanwhile is an error.
+ * For programs that read their input twice.  After input_keep(), called before
+ * the first input_chunk(), whatever is not a regular file is spooled as it is
+ * read (replay.h).  input_rewind(), called at the end, starts again with the
+ * first file, any number of times; a file that changed meanwhile is an error.
  */
 void input_keep(struct input *in);
 int input_rewind(struct input *in, struct err *e);
 
 /*
- * For progress: bytes of file consumed (any thread may ask), and their total
- * (0: unknown, a pipe).
+ * For progress: bytes of the files consumed (any thread may ask), and their
+ * total (0: unknown, as for a pipe).
  */
 uint64_t input_done(const struct input *in);
 uint64_t input_total(const struct input *in);
 
 /*
  * A whole small file (plain, zstd or gzip) with padding; free p with free().
- * bzip2, xz and UTF-16 are not looked for: their magic may be data.
+ * bzip2, xz and UTF-16 are not refused: their magic may be data.
  */
 int input_slurp(const char *path, char **p, size_t *n, struct err *e);
 

@@ -1,18 +1,17 @@
 /*
  * json.cc - JSON in, by simdjson's tree parser
  *
- * The one C++ file: nothing of the library shows in json.h.  Each line is
- * parsed whole into the parser's tape (structure and UTF-8 are checked by
- * that), then the members of the object are gone through once.
+ * The only C++ file; json.h hides the library.  Each line is parsed whole into
+ * the parser's tape, which checks structure and UTF-8, then the members of the
+ * object are visited once.
  *
- * A text with a surrogate escape is copied, the lone ones are written over
- * with \ufffd, which has the same length, and the copy is parsed: versions of
- * the library differ in what they do with them.  Numbers out of range are
- * treated alike by the object reader.  Where the text of a value is asked for
- * and not its value, json_scan.c finds it in the line.
+ * A text with surrogate escapes is copied, lone ones are overwritten by \ufffd,
+ * which has the same length, and the copy is parsed, because versions of the
+ * library treat them differently.  The object reader does the same for numbers
+ * out of range.  If the text of a value is wanted, json_scan.c finds it in the
+ * line.
  *
- * Works with simdjson 3.0 (Debian 12) and later.  Exceptions are not used;
- * out of memory ends the program like everywhere else.
+ * Works with simdjson 3.0 (Debian 12) and later, without exceptions.
  */
 #include <charconv>
 #include <cmath>
@@ -58,7 +57,7 @@ span_of(std::string_view s)
 	return { s.data(), s.size() };
 }
 
-/* "where: " is left out where where is NULL. */
+/* Without "where: " if where is NULL. */
 static int
 fault_at(struct err *e, const char *where, size_t at, const char *what)
 {
@@ -81,7 +80,7 @@ parse_fault(struct err *e, const char *where, const char *p, size_t n,
 	return fault_at(e, where, at, what);
 }
 
-/* Room for a text of n bytes, in powers of two so that it seldom grows. */
+/* Room for a text of n bytes, in powers of two so that it rarely grows. */
 static int
 reader_room(struct json_reader *r, size_t n, const char *where, struct err *e)
 {
@@ -123,7 +122,7 @@ reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
 	r->nfixed = 0;
 	if (reader_room(r, n, where, e) < 0)
 		return -1;
-	/* Newer versions pass over a byte-order mark, older ones do not. */
+	/* Newer versions skip a byte-order mark, older ones do not. */
 	if (n > 2 && !memcmp(p, "\xef\xbb\xbf", 3))
 		return parse_fault(e, where, p, n, simdjson::TAPE_ERROR);
 	if (n > 2 && json_scan_maybe_surrogate(p, n - 2)) {

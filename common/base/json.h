@@ -2,15 +2,15 @@
  * json.h - JSON in (simdjson, strict, UTF-8 checked) and out
  *
  * Two readers.  The tree is for configurations, tokenizers and headers:
- * everything in memory, any shape.  The object reader is the fast path for
- * JSON Lines: one object a line, a few keys picked out, the whole line
- * validated.  Both join surrogate pairs, turn a lone surrogate escape into
- * U+FFFD and count it, take the last of two equal keys, and refuse what RFC
- * 8259 refuses and nesting past 1,024 levels.  A number that neither a double
- * nor 64 bits hold is refused in a tree; the object reader, which hands
- * numbers out as text, takes it.
+ * everything in memory, any shape.  The object reader is for JSON Lines: one
+ * object per line, a few keys picked out, the whole line validated.  Both join
+ * surrogate pairs, replace a lone surrogate escape by U+FFFD and count it, take
+ * the last of equal keys, and refuse what RFC 8259 forbids and more than 1,024
+ * levels of nesting.  A number that fits neither a double nor 64 bits is
+ * refused in a tree but accepted by the object reader, which returns numbers as
+ * text.
  *
- * A path "a.b" is the member of that name or, without one, member b of a.
+ * A path "a.b" is the member of that name or, if there is none, member b of a.
  */
 #ifndef ASSAY_JSON_H
 #define ASSAY_JSON_H
@@ -44,22 +44,23 @@ struct json {
  */
 struct json *json_parse(const char *p, size_t n, const char *where,
 			struct err *e);
-/* The same where INPUT_PADDING bytes behind it can be read. */
+/* The same if INPUT_PADDING bytes after it can be read. */
 struct json *json_parse_padded(const char *p, size_t n, const char *where,
 			       struct err *e);
 struct json *json_load(const char *path, struct err *e);	/* a file */
 void json_free(struct json *root);
 
-/* Member by key, "a.b" goes down; NULL when absent or j is NULL/no object. */
+/* Member of a path; NULL if it is absent or j is NULL or not an object. */
 const struct json *json_get(const struct json *j, const char *path);
 
-/* Typed members with a default when absent; a wrong type is an error. */
-int json_get_int(const struct json *j, const char *k, int64_t *v, struct err *e);
+/* Typed members; *v is unchanged if absent, and a wrong type is an error. */
+int json_get_int(const struct json *j, const char *k, int64_t *v,
+		 struct err *e);
 int json_get_bool(const struct json *j, const char *k, int *v, struct err *e);
 int json_get_str(const struct json *j, const char *k, struct span *v,
 		 struct err *e);
 
-/* --- the object reader: one of these a thread --- */
+/* --- the object reader, one per thread --- */
 struct json_reader;
 struct json_reader *json_reader_new(void);
 void json_reader_free(struct json_reader *r);
@@ -69,12 +70,12 @@ struct json_pick {
 	int present;
 	enum json_type type;
 	struct span str;	/* a string: unescaped, valid until the next read */
-	struct span raw;	/* otherwise: the value as it stands in the line */
+	struct span raw;	/* otherwise: the value as it is in the line */
 };
 
 /*
- * Read the one object in line[0..n); at least INPUT_PADDING bytes behind it
- * must be readable.  keys are paths ("text", "meta.url"); out has nkeys
+ * Read the object in line[0..n); at least INPUT_PADDING bytes after it must be
+ * readable.  keys are paths ("text", "meta.url"); out has nkeys
  * entries.  *surrogates gets the number of lone surrogates replaced in
  * picked strings.  Returns 0, or -1 with e->msg "byte N: what" (no file name:
  * the caller adds FILE:LINE).
@@ -92,7 +93,7 @@ size_t json_members(struct json_reader *r, struct span *key,
 		    struct json_pick *val, size_t max);
 
 /* --- writing into a buf --- */
-void json_put_str(struct buf *b, struct span s);	/* with quotes; invalid
+void json_put_str(struct buf *b, struct span s);	/* quoted; invalid
 							   UTF-8 becomes U+FFFD */
 void json_put_key(struct buf *b, const char *key);	/* "key": with a comma
 							   before it unless first */

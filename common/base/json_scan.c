@@ -1,10 +1,10 @@
 /*
- * json_scan.c - what the parser does not tell
+ * json_scan.c - what simdjson does not provide
  *
- * The checker is a recursive descent, one level a call, at most 1,025 deep.
- * The walker relies on a validated text: a string ends at the first quote
- * with an even number of backslashes before it, an array or object where its
- * brackets, strings passed over, are closed.
+ * The checker is a recursive descent, one call per level, at most 1,025 deep.
+ * The walker relies on a validated text: a string ends at the first quote with
+ * an even number of backslashes before it, an array or object where its
+ * brackets outside strings are balanced.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 struct check {
 	const char *p;
 	size_t n, i;
-	const char *what;	/* the first fault; it is at i */
+	const char *what;	/* the first error, at i */
 	int depth;
 	char *tame;		/* p, writable: numbers out of range become 0 */
 };
@@ -62,7 +62,7 @@ check_escape(struct check *c)
 	c->i++;
 	b = check_peek(c);
 	if (b < 0)
-		return check_fault(c, "the string is not closed");
+		return check_fault(c, "unterminated string");
 	if (!strchr("\"\\/bfnrtu", b) || !b)
 		return check_fault(c, "unknown escape");
 	c->i++;
@@ -80,10 +80,10 @@ check_string(struct check *c)
 	c->i++;
 	while ((b = check_peek(c)) != '"') {
 		if (b < 0)
-			return check_fault(c, "the string is not closed");
+			return check_fault(c, "unterminated string");
 		if (b < 0x20)
 			return check_fault(c, "control character in a string "
-					   "(write it as an escape)");
+					   "(escape it)");
 		if (b == '\\') {
 			if (check_escape(c) < 0)
 				return -1;
@@ -109,8 +109,8 @@ check_digits(struct check *c)
 }
 
 /*
- * A number that is well formed: does a double, an int64 or a uint64 hold it?
- * Something that is no part of it, or padding, stands behind it.
+ * Does a well-formed number fit a double, an int64 or a uint64?  It is followed
+ * by a byte that does not belong to it.
  */
 static int
 number_fits(const char *p, size_t n, int is_int)
@@ -138,12 +138,12 @@ check_number(struct check *c)
 	if (check_peek(c) == '0')
 		c->i++;
 	else if (!check_digits(c))
-		return check_fault(c, "a digit is missing in a number");
+		return check_fault(c, "number without a digit");
 	if (check_peek(c) == '.') {
 		is_int = 0;
 		c->i++;
 		if (!check_digits(c))
-			return check_fault(c, "a digit is missing in a number");
+			return check_fault(c, "number without a digit");
 	}
 	if ((check_peek(c) | 32) == 'e') {
 		is_int = 0;
@@ -151,7 +151,7 @@ check_number(struct check *c)
 		if (check_peek(c) == '+' || check_peek(c) == '-')
 			c->i++;
 		if (!check_digits(c))
-			return check_fault(c, "a digit is missing in a number");
+			return check_fault(c, "number without a digit");
 	}
 	if (number_fits(c->p + start, c->i - start, is_int))
 		return 0;
@@ -170,7 +170,7 @@ check_word(struct check *c, const char *word)
 	size_t n = strlen(word);
 
 	if (c->n - c->i < n || memcmp(c->p + c->i, word, n))
-		return check_fault(c, "no JSON value");
+		return check_fault(c, "not a JSON value");
 	c->i += n;
 	return 0;
 }
@@ -179,13 +179,13 @@ static int
 check_member(struct check *c)
 {
 	if (check_peek(c) != '"')
-		return check_fault(c, c->i == c->n ? "the JSON ends too early"
-				   : "a key in quotes is missing");
+		return check_fault(c, c->i == c->n ? "unexpected end of JSON"
+				   : "expected a key in quotes");
 	if (check_string(c) < 0)
 		return -1;
 	check_space(c);
 	if (check_peek(c) != ':')
-		return check_fault(c, "':' is missing behind a key");
+		return check_fault(c, "expected ':' after the key");
 	c->i++;
 	return check_value(c);
 }
@@ -202,7 +202,7 @@ check_list(struct check *c, char close)
 	}
 	if (++c->depth > JSON_DEPTH_MAX) {
 		c->i = start;
-		return check_fault(c, "nested past 1,024 levels");
+		return check_fault(c, "more than 1,024 levels of nesting");
 	}
 	for (;;) {
 		check_space(c);
@@ -213,10 +213,10 @@ check_list(struct check *c, char close)
 			break;
 		if (check_peek(c) != ',')
 			return check_fault(c, c->i == c->n
-					   ? "the JSON ends too early"
+					   ? "unexpected end of JSON"
 					   : close == '}'
-					   ? "',' or '}' is missing"
-					   : "',' or ']' is missing");
+					   ? "expected ',' or '}'"
+					   : "expected ',' or ']'");
 		c->i++;
 	}
 	c->i++;
@@ -245,11 +245,11 @@ check_value(struct check *c)
 	case 'n':
 		return check_word(c, "null");
 	case -1:
-		return check_fault(c, "the JSON ends too early");
+		return check_fault(c, "unexpected end of JSON");
 	default:
 		if (b == '-' || (b >= '0' && b <= '9'))
 			return check_number(c);
-		return check_fault(c, "no JSON value");
+		return check_fault(c, "not a JSON value");
 	}
 }
 
@@ -260,7 +260,7 @@ check_text(struct check *c)
 		return;
 	check_space(c);
 	if (c->i < c->n)
-		check_fault(c, "something stands behind the value");
+		check_fault(c, "unexpected text after the value");
 }
 
 size_t
@@ -299,7 +299,7 @@ json_scan_maybe_surrogate(const char *p, size_t n)
 	return 0;
 }
 
-/* The code unit of an escape at p, or -1: none stands there. */
+/* The code unit of a \u escape at p, or -1 if there is none. */
 static int
 escaped_unit(const char *p, const char *end)
 {
@@ -324,7 +324,7 @@ json_scan_fix_surrogates(char *p, size_t n)
 
 	while ((p = memchr(p, '\\', (size_t)(end - p)))) {
 		v = escaped_unit(p, end);
-		if (v < 0) {	/* another escape, or a broken text */
+		if (v < 0) {	/* another escape, or malformed */
 			p += end - p < 2 ? 1 : 2;
 			continue;
 		}
@@ -348,7 +348,7 @@ json_scan_count_fixed(const char *old, const char *fixed, size_t from,
 {
 	uint64_t n = 0;
 
-	for (size_t i = from; i < to; i++)	/* 'd' became 'f' behind \u */
+	for (size_t i = from; i < to; i++)	/* 'd' became 'f' after \u */
 		n += i >= 2 && old[i] != fixed[i] && old[i - 1] == 'u' &&
 		     fixed[i] == 'f' && (old[i] | 32) == 'd' &&
 		     old[i - 2] == '\\';

@@ -1,9 +1,9 @@
 /*
- * json_scan.h - what the parser does not tell; private to base/json
+ * json_scan.h - what simdjson does not provide; private to base/json
  *
- * simdjson says that a text is wrong but not where, does not know where in
- * the text a value stands, and refuses lone surrogates.  These are plain
- * scanners for those three; they run only where they are needed.
+ * simdjson reports an error without its place, does not know where a value is
+ * in the text, and refuses lone surrogates.  These scanners do those three, and
+ * run only when needed.
  */
 #ifndef ASSAY_JSON_SCAN_H
 #define ASSAY_JSON_SCAN_H
@@ -13,25 +13,25 @@
 enum { JSON_DEPTH_MAX = 1024 };
 
 /*
- * Where p[0..n) stops being JSON (RFC 8259, UTF-8, at most JSON_DEPTH_MAX
- * levels, numbers in range): the byte, from 0, with *what; SIZE_MAX: nowhere.
- * A byte that belongs to no number must stand behind p[0..n).
+ * The offset at which p[0..n) stops being JSON (RFC 8259, UTF-8, at most
+ * JSON_DEPTH_MAX levels, numbers in range), with the reason in *what; SIZE_MAX
+ * if it is JSON.  The byte after p[0..n) must not be one of a number.
  */
 size_t json_scan_error(const char *p, size_t n, const char **what);
 
 /*
- * Write 0 over each number that is out of range.  0, or -1: p[0..n) is wrong
- * in other ways too.
+ * Overwrite each number that is out of range by 0.  Returns 0, or -1 if p[0..n)
+ * has other errors.
  */
 int json_scan_tame_numbers(char *p, size_t n);
 
 /*
- * Does an escape of a surrogate ("\ud") stand in p[0..n)?  May say yes where
- * none does.  Reads up to 2 bytes behind the end.
+ * May p[0..n) contain an escape of a surrogate ("\ud")?  Reads up to 2 bytes
+ * after the end.
  */
 int json_scan_maybe_surrogate(const char *p, size_t n);
 
-/* Write fffd into each lone surrogate escape of valid JSON; their number. */
+/* Replace lone surrogate escapes of valid JSON by \ufffd; returns how many. */
 uint64_t json_scan_fix_surrogates(char *p, size_t n);
 
 /* The same number, for the part [from, to) of a text and its fixed copy. */

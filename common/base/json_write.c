@@ -1,15 +1,15 @@
 /*
  * json_write.c - JSON out, and typed members of a tree
  *
- * Strings are copied in runs that need no escape.  What is no UTF-8 becomes
- * U+FFFD, so that what we write is always JSON.
+ * Strings are copied in runs that need no escape.  Invalid UTF-8 becomes
+ * U+FFFD, so that the output is always JSON.
  */
 #include <stdio.h>
 
 #include "base/json.h"
 #include "base/utf8.h"
 
-/* Bytes at p[0..n) that can be copied as they are. */
+/* Number of bytes of p[0..n) that need no escape. */
 static size_t
 plain_run(const char *p, size_t n)
 {
@@ -158,7 +158,7 @@ json_get_bool(const struct json *j, const char *k, int *v, struct err *e)
 	if (!m)
 		return 0;
 	if (m->type != JSON_TRUE && m->type != JSON_FALSE)
-		return err_set(e, "%s: neither true nor false", k);
+		return err_set(e, "%s: not true or false", k);
 	*v = m->type == JSON_TRUE;
 	return 0;
 }

@@ -1,10 +1,10 @@
 /*
- * mem.c - memory that is there or the program ends
+ * mem.c - memory
  *
- * malloc(0) may give NULL, so zero bytes count as one.  mem_pages() maps
- * anonymous memory aligned to the 2 MiB of a huge page and asks for huge
- * pages before anything touches it: a hash table of some GiB then costs one
- * TLB miss where it would cost two.
+ * malloc(0) may return NULL, so zero bytes count as one.  mem_pages() maps
+ * anonymous memory aligned to the 2 MiB of a huge page and asks for huge pages
+ * before the first access: a lookup in a hash table of several GiB then costs
+ * one TLB miss instead of two.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ xstrf(const char *fmt, ...)
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	if (n < 0)
-		die("%s: cannot be formatted", fmt);
+		die("cannot format '%s'", fmt);
 	s = xmalloc((size_t)n + 1);
 	vsnprintf(s, (size_t)n + 1, fmt, again);
 	va_end(again);
@@ -144,7 +144,7 @@ mem_pages(size_t n)
 	if (before < HUGE_PAGE)
 		munmap(p + before + up, HUGE_PAGE - before);
 	p += before;
-	madvise(p, up, MADV_HUGEPAGE);	/* a wish: no matter if refused */
+	madvise(p, up, MADV_HUGEPAGE);	/* only a hint */
 	return p;
 }
 

@@ -1,9 +1,9 @@
 /*
- * mem.h - memory that is there or the program ends
+ * mem.h - memory
  *
- * The x functions never return NULL: where memory is out they end the
- * program with "out of memory (asked for N bytes)" and status 2.  Sizes that
- * would overflow count as out of memory.  Any thread may call them.
+ * The x functions never return NULL: if memory is out they end the program with
+ * "out of memory (asked for N bytes)" and status 2.  A size that overflows
+ * counts as out of memory.  Any thread may call them.
  */
 #ifndef ASSAY_MEM_H
 #define ASSAY_MEM_H
@@ -17,9 +17,9 @@ void *xrealloc(void *p, size_t n);
 void *xreallocarray(void *p, size_t n, size_t size);
 /*
  * Make room for `need` elements in the array v of *cap elements of `size`
- * bytes; returns the array, moved or not.  Capacity at least doubles, so that
- * appending is linear.  Call it through GROW(): v, cap and need are lvalue,
- * lvalue (size_t) and count, as in GROW(w->v, w->cap, w->n + 1).
+ * bytes; returns the array, which may have moved.  The capacity at least
+ * doubles, so that appending is linear.  Call it through GROW(), where v and
+ * cap (a size_t) are lvalues: GROW(w->v, w->cap, w->n + 1).
  */
 void *xgrow(void *v, size_t *cap, size_t need, size_t size);
 #define GROW(v, cap, need) \
@@ -31,8 +31,8 @@ char *xstrf(const char *fmt, ...)		/* as printf would print */
 	__attribute__((format(printf, 1, 2)));
 
 /*
- * Zeroed pages for large tables, on huge pages where the kernel gives them
- * (madvise before the first touch).  Free with the same n.
+ * Zeroed pages for large tables, on huge pages if the kernel has them.  Free
+ * with the same n.
  */
 void *mem_pages(size_t n);
 void mem_pages_free(void *p, size_t n);
@@ -40,7 +40,7 @@ void mem_pages_free(void *p, size_t n);
 /* 64-byte aligned, not zeroed; free with free(). */
 void *xaligned(size_t n);
 
-/* Bytes of memory that this machine has; 0: not known. */
+/* Bytes of memory in this machine; 0: unknown. */
 uint64_t mem_of_machine(void);
 
 #endif

@@ -2,11 +2,11 @@
  * output.c - outputs that appear whole or not at all
  *
  * A target that is a regular file, or does not exist, is written as
- * ".NAME.PID-N.tmp" in the folder where it (not a link to it) lies.  The
- * names of all such files stand in a list whose nodes are never freed, only
- * reused: the clean-up that die() and signal handlers run can walk it at any
- * moment.  A node is marked live after its name is complete and before the
- * file is made, and unmarked after the rename.
+ * ".NAME.PID-N.tmp" in its folder, after links are followed.  The names of all
+ * such files are in a list whose nodes are reused but never freed, so that the
+ * cleanup run by die() and signal handlers can walk it at any moment.  A node
+ * is marked live once its name is complete and before the file is created, and
+ * unmarked after the rename.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ temps_remove(void)
 			unlink(t->path);
 }
 
-/* A node nobody uses, with its number; lock held. */
+/* An unused node; lock held. */
 static struct temp *
 temp_get(void)
 {
@@ -82,7 +82,7 @@ temp_put(struct temp *t)
 	pthread_mutex_unlock(&temps_lock);
 }
 
-/* Is another output on its way to this name?  Lock held. */
+/* Is another output being written to this name?  Lock held. */
 static int
 target_taken(const char *target)
 {
@@ -92,7 +92,7 @@ target_taken(const char *target)
 	return 0;
 }
 
-/* Name a temporary file beside target. */
+/* Name a temporary file next to target. */
 static struct temp *
 temp_new(const char *target, struct err *e)
 {
@@ -123,7 +123,7 @@ temp_new(const char *target, struct err *e)
 	return t;
 }
 
-/* Follow links, also one that points at nothing yet.  NULL: error. */
+/* Follow links, even to a file that does not exist.  NULL: error. */
 static char *
 follow_links(const char *path, struct err *e)
 {
@@ -175,7 +175,7 @@ output_open_named(struct output *o, struct err *e)
 	struct stat st;
 	int there;
 
-	/* Whoever names this means the descriptor, not what it leads to. */
+	/* This name means the descriptor, not what it leads to. */
 	if (!strcmp(o->path, "/dev/stdout")) {
 		o->fd = STDOUT_FILENO;
 		return 0;
@@ -298,8 +298,8 @@ output_pwrite(struct output *o, const void *p, size_t n, uint64_t off,
 	      struct err *e)
 {
 	if (!o->temp || o->zstd)
-		return err_set(e, "%s: a part cannot be written again in a "
-			       "pipe, device or compressed file", o->label);
+		return err_set(e, "%s: cannot overwrite a part of a pipe, "
+			       "device or compressed file", o->label);
 	if (output_empty_buf(o, e) < 0)
 		return -1;
 	if (pwrite_all(o->fd, p, n, off) < 0)
@@ -315,7 +315,7 @@ output_flush(struct output *o, struct err *e)
 	return output_empty_buf(o, e);
 }
 
-/* Everything to the device; after this only the rename can fail. */
+/* After this only the rename can fail. */
 int
 output_finish(struct output *o, struct err *e)
 {

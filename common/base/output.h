@@ -1,13 +1,13 @@
 /*
  * output.h - outputs that appear whole or not at all
  *
- * A named regular file is written beside its target under a temporary name,
- * fsynced and renamed by output_commit(); until then an old file is
- * untouched.  Symbolic links are followed.  A device, FIFO or socket is
- * written in place and never renamed over.  NULL or "-" is stdout.  A name
- * that ends in ".zst" is compressed (frame checksum on).  Two outputs to one
- * regular file at a time are refused.  Temporary files are removed by
- * output_abort(), die() and by the signals of err.c.
+ * A named regular file is written under a temporary name next to its target,
+ * then fsynced and renamed by output_commit(); until then an old file is
+ * untouched.  Symbolic links are followed.  A device, FIFO or socket is written
+ * in place and never replaced.  NULL or "-" is stdout.  A name that ends in
+ * ".zst" is compressed (with checksums).  Two outputs to one regular file at a
+ * time are refused.  Temporary files are removed by output_abort(), die() and
+ * the signals that err.c catches.
  */
 #ifndef ASSAY_OUTPUT_H
 #define ASSAY_OUTPUT_H
@@ -22,25 +22,26 @@ struct output;
 
 struct output *output_open(const char *path, struct err *e);	/* NULL: error */
 int output_write(struct output *o, const void *p, size_t n, struct err *e);
-/* All of b, which is empty then. */
+/* All of b, which is then empty. */
 int output_put(struct output *o, struct buf *b, struct err *e);
 
-/* Overwrite n bytes at offset (headers patched at the end); named, plain only. */
+/* Overwrite n bytes at an offset, such as a header; named, plain files only. */
 int output_pwrite(struct output *o, const void *p, size_t n, uint64_t off,
 		  struct err *e);
 
 /*
- * Flush, fsync and close a named file that is not to appear yet: it holds no
- * descriptor and no buffer until output_commit_all(), so a set may have many.
+ * Flush, fsync and close a named file that must not appear yet.  It then holds
+ * no descriptor and no buffer until output_commit_all(), so a set may have
+ * many files.
  */
 int output_finish(struct output *o, struct err *e);
 
-/* Flush, fsync, rename; closes o whatever happens. */
+/* Flush, fsync, rename; closes o in any case. */
 int output_commit(struct output *o, struct err *e);
 
 /*
  * Several files as one set: all are flushed and fsynced before the first is
- * renamed, so that a full disk harms none of the old ones.
+ * renamed, so that a full disk leaves all old ones intact.
  */
 int output_commit_all(struct output **o, size_t n, struct err *e);
 void output_abort(struct output *o);		/* NULL is fine */

@@ -1,9 +1,9 @@
 /*
- * partition.c - records of two numbers, put aside by bucket
+ * partition.c - pairs of numbers, spooled by bucket
  *
- * A full buffer of a bucket is appended to one spool as a chunk, which begins
- * with the place of the bucket's chunk before it, so that memory does not
- * grow with the records.
+ * A full buffer of a bucket is appended to one spool as a chunk.  A chunk
+ * begins with the offset of the bucket's previous one, so that memory does not
+ * grow with the number of records.
  */
 #include "base/partition.h"
 
@@ -112,8 +112,8 @@ put_chunk(struct partition *s, size_t writer, size_t i, struct err *e)
 }
 
 int
-partition_put(struct partition *s, size_t writer, size_t bucket, struct record r,
-	    struct err *e)
+partition_put(struct partition *s, size_t writer, size_t bucket,
+	      struct record r, struct err *e)
 {
 	uint32_t *fill = &s->fill[writer][bucket];
 

@@ -1,10 +1,10 @@
 /*
- * partition.h - records of two numbers, put aside by bucket
+ * partition.h - pairs of numbers, spooled by bucket
  *
- * For what is too much to be sorted in memory: writers on several threads put
- * each record into a bucket, buckets are read back one by one.
- * What does not fit into `mem` bytes goes to an unlinked file in $TMPDIR.
- * Records of a bucket come back in no order.
+ * For more records than memory can sort: writers on several threads put each
+ * record into a bucket, and buckets are read back one by one, in no order
+ * within a bucket.  What does not fit into `mem` bytes goes to an unnamed file
+ * in $TMPDIR.
  */
 #ifndef ASSAY_PARTITION_H
 #define ASSAY_PARTITION_H
@@ -18,15 +18,14 @@ struct record {
 	uint64_t key, value;
 };
 
-/* Records that a writer holds for each bucket. */
+/* Records that a writer buffers per bucket. */
 enum { PARTITION_LEAST = 16, PARTITION_MOST = 4096 };
 
 struct partition;
-struct partition_writer;
 
 /*
- * buffers: bytes of all writers together; grows to PARTITION_LEAST records for
- * each bucket and writer.
+ * buffers: bytes of all writers together; at least PARTITION_LEAST records per
+ * bucket and writer are allocated.
  */
 struct partition *partition_new(size_t buckets, size_t writers, size_t buffers,
 			    size_t mem);
@@ -41,16 +40,16 @@ int partition_flush(struct partition *s, struct err *e);
 
 uint64_t partition_count(const struct partition *s, size_t bucket);
 
-/* Where the reading of a bucket stands; {0} before the first. */
+/* Position in a bucket; {0} is its start. */
 struct partition_at {
 	uint64_t next;
 	int begun;
 };
 
 /*
- * The next *n records of a bucket, 0 after the last: all of them where there is
- * room for partition_count(), else as many as fit.  room: PARTITION_MOST or more,
- * or partition_count().  Any thread.  0 or -1.
+ * The next *n records of a bucket, 0 after the last: all of them if room is
+ * partition_count() or more, else as many chunks as fit.  room must be at least
+ * PARTITION_MOST or partition_count().  Any thread.  0 or -1.
  */
 int partition_read(struct partition *s, size_t bucket, struct partition_at *at,
 		 struct record *v, size_t room, size_t *n, struct err *e);

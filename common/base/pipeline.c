@@ -1,15 +1,14 @@
 /*
  * pipeline.c - read in order, work in any order, write in order
  *
- * There are no reader and writer threads: each of the workers does whatever
- * is next.  In this order of preference it writes the oldest item if that is
- * finished, or reads an item and works on it, or waits.  Item number s sits
- * in slot s % size of a ring, so that the ring's size bounds what is in
- * flight.  One lock guards the ring; it is not held during read(), work() or
- * write().  The flags `reading` and `writing` keep those to one thread each.
+ * No thread only reads or only writes.  Each worker writes the oldest item if
+ * that is finished, or else reads an item and works on it, or else waits.  Item
+ * s is in slot s % size of a ring, whose size limits the items in flight.  One
+ * lock guards the ring; it is not held during read(), work() or write().  The
+ * flags `reading` and `writing` restrict those to one thread each.
  *
- * The end and an error of read() take a slot of their own, so that they are
- * met by the writer after every item before them.
+ * An error of read() takes a slot of its own, so that the writer meets it after
+ * every item before it.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -36,7 +35,7 @@ struct run {
 	uint64_t next_read, next_write;
 	int reading, writing;
 	int ended;		/* read() has given its last item */
-	int stopped;		/* write() wants no more, or an error is met */
+	int stopped;		/* write() wants no more, or an error occurred */
 	struct err *err;	/* the caller's */
 	int failed;
 };
@@ -48,7 +47,7 @@ slot_fail(struct slot *s, const struct err *e)
 	*s->err = *e;
 }
 
-/* The lock is held on entry and return of the functions below. */
+/* The lock is held when the functions below are called and when they return. */
 
 static int
 can_write(const struct run *r)
@@ -170,7 +169,7 @@ run_alone(const struct pipeline *p, struct err *e)
 	return e->set ? -1 : 0;
 }
 
-/* What was in flight when it stopped. */
+/* Drop the items that were in flight. */
 static void
 drop_rest(struct run *r)
 {

@@ -1,14 +1,13 @@
 /*
  * pipeline.h - read in order, work in any order, write in order
  *
- * read() and write() are called by one thread at a time and in input order;
- * work() by `threads` workers.  At most 4 * threads items exist at once, so
- * memory is bounded by their size.  With one thread everything runs in the
- * caller, without a lock.  The output is therefore the same for any number
- * of threads, as long as work() depends on its item alone.
+ * read() and write() are called by one thread at a time and in input order,
+ * work() by `threads` workers.  At most 4 * threads items exist at once.  With
+ * one thread everything runs in the caller, without a lock.  The output is the
+ * same for any number of threads if work() depends on its item alone.
  *
- * An error of item k is reported only after items before it were written,
- * and nothing behind it is: the message is the one a single thread gives.
+ * An error in an item is reported after all items before it were written, and
+ * none after it are: the message is the same as with one thread.
  */
 #ifndef ASSAY_PIPELINE_H
 #define ASSAY_PIPELINE_H
@@ -23,7 +22,7 @@ struct pipeline {
 	int (*work)(void *ctx, void *item, int worker, struct err *e);
 	/* 0, or -1 on error, or 1: enough, stop without an error. */
 	int (*write)(void *ctx, void *item, struct err *e);
-	/* Give an item back; called once for every item, from any thread. */
+	/* Free an item; called once for every item, from any thread. */
 	void (*drop)(void *ctx, void *item);
 };
 

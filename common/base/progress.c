@@ -1,10 +1,10 @@
 /*
  * progress.c - one line on a terminal, with rate and time left
  *
- * A thread of its own sleeps on a semaphore: it wakes twice a second where a
- * person is looking, and when the handler of SIGUSR1 posts (sem_post is one
- * of the few calls a handler may make).  So no loop that works pays more
- * than one relaxed addition, and a loop that hangs still reports.
+ * A separate thread sleeps on a semaphore.  It wakes up to update the line, and
+ * when the handler of SIGUSR1 posts (sem_post is async-signal-safe).  So a
+ * working loop pays for one relaxed addition, and a loop that hangs still
+ * reports.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -90,7 +90,7 @@ watched(void)
 	       tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-/* A line for good (asked for by signal), or one that will be overwritten. */
+/* Print a lasting line (for SIGUSR1), or one that is overwritten. */
 static void
 show(int lasting)
 {
@@ -170,7 +170,7 @@ progress_start(const char *what, const char *unit, uint64_t total)
 	atomic_store(&pg.stop, 0);
 	if (sem_init(&pg.wake, 0, 0) < 0)
 		return;
-	/* Signals are for the threads that work. */
+	/* The other threads take signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pg.running = !pthread_create(&pg.thread, NULL, progress_thread, NULL);

@@ -1,11 +1,11 @@
 /*
  * progress.h - one line on a terminal, with rate and time left
  *
- * Shown only when stderr is a terminal and this process is in its
- * foreground: first after one second, then twice a second, erased before
- * any message and at the end.  SIGUSR1 prints the same line anywhere
- * (unless progress_usr1(0) gave the signal to the program).
- * One at a time; progress_add() may be called by any thread.
+ * Shown only while stderr is a terminal and the process is in its foreground:
+ * first after one second, then twice a second.  The line is erased before any
+ * message and at the end.  SIGUSR1 prints it on any stderr, unless
+ * progress_usr1(0) left the signal to the program.  One at a time; any thread
+ * may call progress_add().
  */
 #ifndef ASSAY_PROGRESS_H
 #define ASSAY_PROGRESS_H

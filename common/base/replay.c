@@ -1,8 +1,7 @@
 /*
- * replay.c - a stream put aside, compressed, to be read again
+ * replay.c - a stream kept to be read again
  *
- * One zstd frame with a checksum, so that a disk that changes its mind is an
- * error and never other text.
+ * One zstd frame with a checksum, so that a disk error is never taken for text.
  */
 #include "base/replay.h"
 
@@ -54,7 +53,7 @@ replay_free(struct replay *k)
 }
 
 static int
-keep_pack(struct replay *k, const void *p, size_t n, ZSTD_EndDirective how,
+replay_pack(struct replay *k, const void *p, size_t n, ZSTD_EndDirective how,
 	  struct err *e)
 {
 	ZSTD_inBuffer in = {p, n, 0};
@@ -76,13 +75,13 @@ keep_pack(struct replay *k, const void *p, size_t n, ZSTD_EndDirective how,
 int
 replay_put(struct replay *k, const void *p, size_t n, struct err *e)
 {
-	return keep_pack(k, p, n, ZSTD_e_continue, e);
+	return replay_pack(k, p, n, ZSTD_e_continue, e);
 }
 
 int
 replay_rewind(struct replay *k, struct err *e)
 {
-	if (k->pack && keep_pack(k, NULL, 0, ZSTD_e_end, e))
+	if (k->pack && replay_pack(k, NULL, 0, ZSTD_e_end, e))
 		return -1;
 	ZSTD_freeCCtx(k->pack);
 	k->pack = NULL;
@@ -96,7 +95,7 @@ replay_rewind(struct replay *k, struct err *e)
 }
 
 static int
-keep_fill(struct replay *k, struct err *e)
+replay_fill(struct replay *k, struct err *e)
 {
 	uint64_t left = spool_size(k->spool) - k->at;
 
@@ -121,7 +120,7 @@ replay_read(struct replay *k, void *p, size_t n, struct err *e)
 		ZSTD_inBuffer in;
 		size_t code;
 
-		if (keep_fill(k, e))
+		if (replay_fill(k, e))
 			return -1;
 		in = (ZSTD_inBuffer){k->buf + k->pos, k->len - k->pos, 0};
 		code = ZSTD_decompressStream(k->unpack, &out, &in);

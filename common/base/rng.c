@@ -3,18 +3,18 @@
  *
  * Philox 4x32-10: key = seed, counter = (index, stream), ten rounds of two
  * 32x32-bit products; about 10 ns a block.  Constants and known answers are
- * those of Salmon et al. 2011 (tests/unit/rng.c holds us to them).
+ * those of Salmon et al. 2011 (checked by tests/unit/rng.c).
  *
- * A normal deviate must be the same on every machine, for ever, and the C
- * library's log() and cos() are not (they differ in the last bit between
- * versions, and between processors with and without FMA).  So the two series
- * below are summed here, in plain double arithmetic without contraction (the
- * Makefile says -ffp-contract=off for this file); sqrt is exact in IEEE 754.
+ * Normal deviates must have the same bits on every machine.  The C library's
+ * log() and cos() differ in the last bit between versions, and between
+ * processors with and without FMA, so the series are summed here in plain
+ * double arithmetic without contraction (-ffp-contract=off in the Makefile);
+ * sqrt is exact in IEEE 754.
  *
  * The permutation is a balanced Feistel network on 2h bits, 2^2h >= n, with
- * cycle walking: an image outside 0..n-1 is encrypted again until it falls
- * inside.  2^2h < 4n, so four rounds of walking are the expected worst.  h
- * is at least 4, because tiny networks reach few of the permutations.
+ * cycle walking: an image outside 0..n-1 is encrypted again until it is inside.
+ * 2^2h < 4n, so at most four rounds are expected.  h is at least 4, because
+ * tiny networks reach few of the permutations.
  */
 #include <math.h>
 #include <string.h>
@@ -116,7 +116,7 @@ circle(double u, int quarter)
 	}
 }
 
-/* Box and Muller: block i / 2 gives the deviates of i even and i odd. */
+/* Box-Muller: block i / 2 gives the deviates of i even and i odd. */
 double
 rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
 {
@@ -129,7 +129,7 @@ rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
 	return sqrt(2 * minus_log(u)) * circle(v, index & 1 ? 3 : 0);
 }
 
-/* floor(r n / 2^128) of 128 random bits: no number is favoured by 2^-64. */
+/* floor(r n / 2^128) of 128 random bits. */
 uint64_t
 rng_below(uint64_t seed, uint64_t stream, uint64_t index, uint64_t n)
 {

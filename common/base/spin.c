@@ -1,8 +1,8 @@
 /*
- * spin.c - see spin.h
+ * spin.c - limit how long idle OpenMP threads spin
  *
- * The program is started by the name that /proc/self/exe leads to, so that
- * it keeps its name in ps and pkill.
+ * The program is executed by the path that /proc/self/exe links to, so that it
+ * keeps its name in ps and pkill.
  */
 #include "base/spin.h"
 

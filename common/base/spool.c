@@ -1,9 +1,9 @@
 /*
- * spool.c - bytes put aside, in memory or in a file that has no name
+ * spool.c - temporary bytes, in memory or in an unnamed file
  *
- * The buffer holds everything until it would pass its limit; from then on it
- * is a write buffer in front of the file, emptied when full and before a read
- * that touches what is still in it.
+ * The buffer holds everything until it would exceed its limit.  From then on it
+ * is a write buffer for the file, flushed when full and before a read of bytes
+ * that are still in it.
  */
 #include "base/spool.h"
 
@@ -68,7 +68,7 @@ spool_flush(struct spool *s, struct err *e)
 	return 0;
 }
 
-/* Without a name from the start, where the file system can do that. */
+/* Never linked, if the file system supports that. */
 static int
 unnamed_file(const char *dir)
 {
@@ -90,8 +90,8 @@ spool_to_disk(struct spool *s, struct err *e)
 {
 	s->fd = unnamed_file(s->dir);
 	if (s->fd < 0)
-		return err_sys(e, errno, "%s: cannot make a temporary file "
-			       "(TMPDIR names another folder)", s->dir);
+		return err_sys(e, errno, "%s: cannot create a temporary "
+			       "file (TMPDIR selects another folder)", s->dir);
 	if (spool_flush(s, e))
 		return -1;
 	buf_clear(&s->buf);

@@ -1,11 +1,10 @@
 /*
- * spool.h - bytes put aside, in memory or in a file that has no name
+ * spool.h - temporary bytes, in memory or in an unnamed file
  *
- * For what must be read again in another order, or twice, when its size is
- * not known before: bytes are appended, then read from any offset.  Up to
- * `mem` bytes stay in memory; past that everything goes to an unlinked file
- * in $TMPDIR (/tmp when unset), which vanishes with the process.  One thread
- * at a time.
+ * For data of unknown size that is read again, or in another order: bytes are
+ * appended, then read from any offset.  Up to `mem` bytes stay in memory;
+ * beyond that everything goes to an unnamed file in $TMPDIR (default /tmp),
+ * which disappears with the process.  One thread at a time.
  */
 #ifndef ASSAY_SPOOL_H
 #define ASSAY_SPOOL_H
@@ -20,14 +19,14 @@ struct spool;
 struct spool *spool_new(size_t mem);
 void spool_free(struct spool *s);	/* NULL is fine */
 
-/* Append n bytes; they stand at the spool_size() from before.  0 or -1. */
+/* Append n bytes, at the offset that spool_size() was.  0 or -1. */
 int spool_append(struct spool *s, const void *p, size_t n, struct err *e);
 
-/* Exactly n bytes from off; past the end is an error.  0 or -1. */
+/* Read exactly n bytes from off; past the end is an error.  0 or -1. */
 int spool_read(struct spool *s, uint64_t off, void *p, size_t n,
 	       struct err *e);
 
-/* The n bytes at off where they lie in memory, until the next append; or NULL. */
+/* The n bytes at off, valid until the next append; NULL if not in memory. */
 const void *spool_view(const struct spool *s, uint64_t off, size_t n);
 
 /*

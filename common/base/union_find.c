@@ -1,8 +1,8 @@
 /*
- * union_find.c - union-find
+ * union_find.c - sets of equivalent documents
  *
- * Roots are least elements, not those of larger sets, so the depth is kept
- * down by halving paths alone: O(log n) a step over all (Tarjan and van
+ * The root is the least element, not that of the larger set, so that path
+ * halving alone limits the depth: O(log n) amortized per call (Tarjan and van
  * Leeuwen 1984).
  */
 #include "base/union_find.h"

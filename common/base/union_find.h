@@ -1,8 +1,8 @@
 /*
- * union_find.h - which documents are one: union-find, first one kept
+ * union_find.h - sets of equivalent documents
  *
- * Elements are numbered in input order; the root of a set is its least
- * element, whatever the order of the unions.
+ * Elements are numbered in input order.  The root of a set is its least
+ * element, in whatever order sets are joined.
  */
 #ifndef ASSAY_UNION_FIND_H
 #define ASSAY_UNION_FIND_H
@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 struct union_find {
-	uint32_t *parent;	/* never greater than the element */
+	uint32_t *parent;	/* at most the element itself */
 	uint32_t n;
 };
 
 void union_find_init(struct union_find *c, uint32_t n);	/* n sets of one */
 void union_find_clear(struct union_find *c);
 
-/* The least element of i's set; shortens the way for the next one. */
+/* The least element of i's set; shortens the path for later calls. */
 static inline uint32_t
 union_find_first(struct union_find *c, uint32_t i)
 {
@@ -28,7 +28,7 @@ union_find_first(struct union_find *c, uint32_t i)
 	return i;
 }
 
-/* One set of two; 0 when they were one already. */
+/* Join the sets of a and b; 0 if they are one already. */
 static inline int
 union_find_join(struct union_find *c, uint32_t a, uint32_t b)
 {

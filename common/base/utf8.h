@@ -1,8 +1,8 @@
 /*
- * utf8.h - bytes that may be UTF-8
+ * utf8.h - UTF-8
  *
- * Well-formed is what Unicode's table 3-7 says: no overlong forms, no
- * surrogates, nothing past U+10FFFF.
+ * Well-formed means Unicode's table 3-7: no overlong forms, no surrogates,
+ * nothing above U+10FFFF.
  */
 #ifndef ASSAY_UTF8_H
 #define ASSAY_UTF8_H
@@ -17,9 +17,9 @@ utf8_is_cont(char c)
 }
 
 /*
- * Length of the well-formed sequence at p[0..n), n > 0; or, negative, the
- * length of the part that is to be replaced by one U+FFFD (the "maximal
- * subpart", as the WHATWG decoder and Python do).
+ * Length of the well-formed sequence at p[0..n), n > 0, or minus the length of
+ * the ill-formed part that one U+FFFD replaces (the "maximal subpart", as in
+ * the WHATWG decoder and Python).
  */
 static inline int
 utf8_step(const char *s, size_t n)
@@ -50,7 +50,7 @@ utf8_step(const char *s, size_t n)
 	return len;
 }
 
-/* Nonzero when all of p[0..n) is well-formed. */
+/* Is all of p[0..n) well-formed? */
 static inline int
 utf8_valid(const char *p, size_t n)
 {

@@ -24,7 +24,7 @@
 #define K0 UINT64_C(0x452821e638d01377)
 #define K1 UINT64_C(0xbe5466cf34e90c6d)
 
-enum { LANES = 16, STREAM = 0x6d68 };	/* a stream of rng.h */
+enum { LANES = 16 };
 
 static inline uint64_t
 fold(uint64_t a, uint64_t b)
@@ -249,7 +249,7 @@ minhash_new(const struct minhash_opts *o)
 	m->a = xaligned(m->k * sizeof(*m->a));
 	m->b = xaligned(m->k * sizeof(*m->b));
 	for (i = 0; i < m->k; i++) {
-		uint64_t x = rng_u64((uint64_t)o->seed, STREAM, i);
+		uint64_t x = rng_u64((uint64_t)o->seed, RNG_MINHASH, i);
 
 		m->a[i] = (uint32_t)x | 1;
 		m->b[i] = (uint32_t)(x >> 32);

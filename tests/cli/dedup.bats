@@ -520,7 +520,7 @@ left() {
 	cmp "$T/o1" "$T/o2"
 	run -2 env TMPDIR="$T/none" "$BIN/dedup" --spans --span-bytes 100 \
 		--mem 2Mi -o "$T/o3" "$T/in"
-	[[ $output == *"$T/none: cannot make a temporary file"* ]]
+	[[ $output == *"$T/none: cannot create a temporary file"* ]]
 	[ ! -e "$T/o3" ]
 }
 

@@ -368,7 +368,7 @@ bad_lines(void **state)
 		 "{\"text\":\"...\"}"},
 		{"{\n", "byte 1: no JSON object; a document is one line"},
 		{" Once upon\n", "byte 2: no JSON object; a document is"},
-		{"{\"text\":\"b\"", "byte 12: the JSON ends too early"},
+		{"{\"text\":\"b\"", "byte 12: unexpected end of JSON"},
 		{"{\"text\":\"\xff\"}", ""},
 		{"{\"text\":\"b\"} x\n", ""}, {"nul\n", ""},
 		{"{\"text\":\"a\"}{\"text\":\"b\"}\n", ""},

@@ -192,20 +192,20 @@ faults_have_a_place(void **state)
 	static const struct {
 		const char *line, *want;
 	} t[] = {
-		{ "", "byte 1: the JSON ends too early" },
-		{ "\xef\xbb\xbf{}", "byte 1: no JSON value" },
+		{ "", "byte 1: unexpected end of JSON" },
+		{ "\xef\xbb\xbf{}", "byte 1: not a JSON value" },
 		{ "[1]", "byte 1: not an object" },
 		{ "\"s\"", "byte 1: not an object" },
-		{ "{\"text\":\"a\"", "byte 12: the JSON ends too early" },
-		{ "{\"text\":\"a}", "byte 12: the string is not closed" },
-		{ "{\"a\":1,}", "byte 8: a key in quotes is missing" },
-		{ "{\"a\" 1}", "byte 6: ':' is missing" },
-		{ "{\"a\":1 \"b\":2}", "byte 8: ',' or '}' is missing" },
-		{ "{\"a\":[1 2]}", "byte 9: ',' or ']' is missing" },
-		{ "{\"a\":nul}", "byte 6: no JSON value" },
-		{ "{\"a\":NaN}", "byte 6: no JSON value" },
-		{ "{\"a\":01}", "byte 7: ',' or '}' is missing" },
-		{ "{\"a\":1.}", "byte 8: a digit is missing" },
+		{ "{\"text\":\"a\"", "byte 12: unexpected end of JSON" },
+		{ "{\"text\":\"a}", "byte 12: unterminated string" },
+		{ "{\"a\":1,}", "byte 8: expected a key in quotes" },
+		{ "{\"a\" 1}", "byte 6: expected ':'" },
+		{ "{\"a\":1 \"b\":2}", "byte 8: expected ',' or '}'" },
+		{ "{\"a\":[1 2]}", "byte 9: expected ',' or ']'" },
+		{ "{\"a\":nul}", "byte 6: not a JSON value" },
+		{ "{\"a\":NaN}", "byte 6: not a JSON value" },
+		{ "{\"a\":01}", "byte 7: expected ',' or '}'" },
+		{ "{\"a\":1.}", "byte 8: number without a digit" },
 		{ "{\"a\":\"\\x\"}", "byte 8: unknown escape" },
 		{ "{\"a\":\"\\u12g4\"}", "byte 11: \\u needs four hex" },
 		{ "{\"a\":\"\t\"}", "byte 7: control character" },
@@ -213,8 +213,8 @@ faults_have_a_place(void **state)
 		{ "{\"a\":\"\xed\xa0\x80\"}", "byte 7: invalid UTF-8" },
 		{ "{\"a\":\"\xc0\x80\"}", "byte 7: invalid UTF-8" },
 		{ "{\"\xf5\":1}", "byte 3: invalid UTF-8" },
-		{ "{\"a\":1} x", "byte 9: something stands behind" },
-		{ "{\"a\":1}{}", "byte 8: something stands behind" },
+		{ "{\"a\":1} x", "byte 9: unexpected text after the value" },
+		{ "{\"a\":1}{}", "byte 8: unexpected text after the value" },
 	};
 
 	(void)state;
@@ -245,7 +245,7 @@ depth(void **state)
 		line[n++] = '}';
 		assert_int_equal(read_line(line, n) == 0, deep <= 1024);
 		if (deep > 1024)
-			assert_non_null(strstr(err.msg, "past 1,024 levels"));
+			assert_non_null(strstr(err.msg, "than 1,024 levels"));
 	}
 }
 
@@ -305,7 +305,7 @@ tree(void **state)
 	json_free(j);
 	json_free(NULL);
 	assert_null(json_parse("{", 1, "cfg", &f));
-	assert_string_equal(f.msg, "cfg: byte 2: the JSON ends too early");
+	assert_string_equal(f.msg, "cfg: byte 2: unexpected end of JSON");
 }
 
 static void
