@@ -1,9 +1,9 @@
 /*
- * tok-train - learn a byte-level BPE vocabulary from documents
+ * tok-train - train a byte-level BPE tokenizer on documents
  *
- * Documents are cut into pieces and counted (corpus/bpetrain_docs), merges
- * are learned from the distinct pieces (corpus/bpetrain), and the result is
- * written as tokenizer.json and, if asked for, as a rank file: all outputs
+ * Documents are split into pre-tokens, which are counted (bpe_train_docs.h);
+ * merges are learned from the distinct ones (bpe_train.h); the result is
+ * written as tokenizer.json and, on request, as tiktoken ranks: all outputs
  * or none.
  */
 #include <stdio.h>
@@ -14,12 +14,12 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/output.h"
+#include "record/doc.h"
+#include "record/vocab.h"
 #include "tokenizer/bpe_train.h"
 #include "tokenizer/bpe_train_docs.h"
 #include "tokenizer/bpe_train_report.h"
 #include "tokenizer/split.h"
-#include "record/doc.h"
-#include "record/vocab.h"
 
 enum { NBYTES = 256, MAX_VOCAB = 1 << 24 };
 
@@ -32,7 +32,7 @@ struct options {
 	int exact;
 };
 
-/* Opened before the work, committed together; NULL: not asked for. */
+/* Opened before the work, committed together; NULL: not requested. */
 struct outputs {
 	struct output *json, *tiktoken, *stats;
 };
@@ -98,8 +98,8 @@ parse(struct options *o, int argc, char **argv)
 			   "and %zu special tokens", (long long)o->vocab_size,
 			   NBYTES + o->special.n, NBYTES, o->special.n);
 	if (!*o->split)
-		args_usage(&a, "--split: an empty pattern; none is the name of "
-			   "no split at all");
+		args_usage(&a, "--split: an empty pattern (use none for no "
+			   "split)");
 	if (pattern_check(o->split, &e) < 0)
 		args_usage(&a, "%s", e.msg);
 	if (at == argc && isatty(STDIN_FILENO))
@@ -152,14 +152,14 @@ learn(const struct options *o, const struct pretokens *p, struct bpe_train *t,
 		return NULL;
 	size = NBYTES + t->n + o->special.n;
 	if (t->n < b.merges && o->exact) {
-		err_set(e, "the text gives %zu tokens, --vocab-size asks for "
-			"%lld: more text is needed", size,
+		err_set(e, "the text yields %zu tokens, fewer than "
+			"--vocab-size %lld: give more text", size,
 			(long long)o->vocab_size);
 		return NULL;
 	}
 	if (t->n < b.merges)
-		warn("the text gives %zu tokens, fewer than --vocab-size %lld",
-		     size, (long long)o->vocab_size);
+		warn("the text yields %zu tokens, fewer than --vocab-size "
+		     "%lld", size, (long long)o->vocab_size);
 	return vocab_build((const uint32_t (*)[2])t->pair, t->n,
 			   o->special.v, o->special.n,
 			   pattern_regex(o->split), e);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# tok-train: the vocabulary that the rule gives, whatever the text holds.
+# tok-train: the vocabulary that the rule gives, whatever the text.
 
 bats_require_minimum_version 1.5.0
 
@@ -14,7 +14,7 @@ train() {
 	"$BIN/tok-train" "$@"
 }
 
-# Documents of the arguments, as they stand between the quotes, one a line.
+# The arguments as documents, one per line; they are the JSON string as is.
 docs() {
 	local d
 	for d in "$@"; do
@@ -22,13 +22,13 @@ docs() {
 	done
 }
 
-# The tokens behind the 256 bytes, in base64, of documents on stdin.
+# The tokens after the 256 bytes, in base64.
 learned() {
 	train -q --tiktoken "$T/ranks" -o "$T/tok.json" "$@" || return
 	sed '1,256d; s/ .*//' "$T/ranks"
 }
 
-# $output of the last run is one line "tok-train: ..." with all arguments.
+# $output of the last run is one line "tok-train: ..." with every argument.
 one_message() {
 	local what
 	[ "$(printf '%s\n' "$output" | wc -l)" -eq 1 ]
@@ -79,7 +79,7 @@ b64() {
 	grep -q '"pieces":7,' "$T/s"
 }
 
-@test "a weight that is none is a bad line, with file and line" {
+@test "an invalid weight is a bad line, reported with file and line" {
 	for w in -1 1.5 '"x"' null 1e30; do
 		printf '%s\n' '{"text":"a","n":1}' \
 			"{\"text\":\"b\",\"n\":$w}" > "$T/in"
@@ -95,7 +95,7 @@ b64() {
 	[ "$output" = "$(b64 ab)" ]
 }
 
-@test "--max-token-bytes: no longer, but exactly as long" {
+@test "--max-token-bytes: never longer, but exactly as long" {
 	docs 'hello world' > "$T/in"
 	run learned --max-token-bytes 1 "$T/in"
 	[ "$output" = "" ]
@@ -108,7 +108,7 @@ b64() {
 	[ "$output" = "$(b64 'é')" ]
 }
 
-@test "a smaller vocabulary is the beginning of a larger one" {
+@test "a smaller vocabulary is a prefix of a larger one" {
 	train --vocab-size 600 -o /dev/null --tiktoken "$T/a" \
 		$TEXT/rust.jsonl.zst
 	train --vocab-size 2000 -o /dev/null --tiktoken "$T/b" \
@@ -156,7 +156,7 @@ b64() {
 	[ "$output" = "$(b64 '\n\n')" ]
 	train -q --stats "$T/s" -o "$T/tok.json" "$T/in"
 	grep -q '"merges":1,"last_merge_count":3' "$T/s"
-	# gpt2's pattern gives the last line end to what comes behind it
+	# gpt2's pattern attaches the last line end to what follows it
 	run learned --split gpt2 --vocab-size 259 "$T/in"
 	[ "$output" = "" ]
 }
@@ -216,7 +216,7 @@ b64() {
 	[ ! -e "$T/no.json" ]
 }
 
-@test "one piece of millions of bytes" {
+@test "a pre-token of millions of bytes" {
 	for f in long_line_a long_line_cjk periodic whitespace_runs; do
 		train -q -o "$T/tok.json" $DATA/nasty/$f.jsonl.zst
 	done
@@ -230,7 +230,7 @@ b64() {
 	docs ab > "$T/in"
 	run --separate-stderr train --vocab-size 1000 -o "$T/tok.json" "$T/in"
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"warning: the text gives 259 tokens"*1000* ]]
+	[[ $stderr == *"warning: the text yields 259 tokens"*1000* ]]
 	[ -e "$T/tok.json" ]
 }
 
@@ -258,7 +258,7 @@ b64() {
 	run -0 train -q --vocab-size 258 /dev/null
 }
 
-@test "--mem: too many pieces end with the limit's name, without output" {
+@test "--mem: too many pre-tokens are an error that names the limit" {
 	run -2 train --mem 1M -o "$T/tok.json" $TEXT/*.jsonl.zst
 	one_message --mem 1000000
 	[ ! -e "$T/tok.json" ]
@@ -288,7 +288,7 @@ b64() {
 	train -q --special 'Ġa' -o "$T/tok.json" "$T/in"
 }
 
-@test "an empty, a double and a broken special token are refused" {
+@test "an empty, a repeated and a broken special token are refused" {
 	run -2 train --special '' /dev/null
 	one_message empty
 	run -2 train --special '<x>' --special '<x>' /dev/null
@@ -299,7 +299,7 @@ b64() {
 
 # --- bad lines -------------------------------------------------------------
 
-@test "a broken line is status 2 with its place; skip and pass leave it out" {
+@test "a bad line is status 2 with its place; skip and pass drop it" {
 	printf '%s\n' '{"text":"ab"}' '{"text":"c' '{"text":5}' > "$T/in"
 	run -2 train -o "$T/tok.json" "$T/in"
 	one_message "$T/in:2: byte"
@@ -314,7 +314,7 @@ b64() {
 	done
 }
 
-@test "an error leaves old outputs as they are" {
+@test "an error leaves old outputs unchanged" {
 	echo old > "$T/tok.json"
 	echo old > "$T/ranks"
 	run -2 train -o "$T/tok.json" --tiktoken "$T/ranks" \
@@ -335,7 +335,7 @@ b64() {
 	cmp "$T/a" "$T/b"
 }
 
-@test "a reader that is gone leaves no file behind" {
+@test "a closed pipe leaves no file behind" {
 	echo old > "$T/t.json"
 	{ sleep 0.2; env --default-signal=PIPE "$BIN/tok-train" \
 		--vocab-size 300 -o "$T/t.json" --tiktoken - <<< \
@@ -360,7 +360,7 @@ b64() {
 	[ ! -e "$T/x" ]
 }
 
-@test "a misspelt name of a split is no pattern" {
+@test "a misspelt split name is not taken for a pattern" {
 	line='{"text":"cl100k_base foo"}'
 	for s in cl100k_base GPT-2 foo; do
 		run -2 train --split $s -o "$T/x" <<< "$line"
@@ -383,7 +383,7 @@ b64() {
 	[ "$(train -q -o /dev/null --tiktoken - /dev/null | wc -l)" -eq 256 ]
 }
 
-@test "--stats: the books and what was learned" {
+@test "--stats: the counters and what was learned" {
 	train --vocab-size 1000 --stats "$T/s" -o "$T/a" $TEXT/rust.jsonl.zst
 	for key in docs_in docs_kept docs_dropped docs_bad bytes_in bytes_kept \
 		digest_in digest_kept docs_empty replaced_characters pieces \
@@ -395,7 +395,7 @@ b64() {
 	grep -q '"vocab_size":1000,"merges":742,' "$T/s"
 }
 
-@test "the summary is for a person, -v, and never with -q" {
+@test "the summary is for a terminal or -v, and never with -q" {
 	docs ab > "$T/in"
 	run --separate-stderr train --vocab-size 259 -o "$T/a" "$T/in"
 	[ "$stderr" = "" ]
