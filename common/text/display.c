@@ -1,9 +1,8 @@
 /*
  * display.c - tokens as people read them
  *
- * Tokens are joined to runs between special tokens, and a run is printed
- * character by character: what a character is can only be said of the bytes
- * of several tokens together.
+ * The tokens between two special ones are joined and printed character by
+ * character, since a character may be spread over several tokens.
  */
 #include "text/display.h"
 
@@ -72,7 +71,7 @@ begins_special(const struct vocab *v, const char *p, size_t n)
 	return 0;
 }
 
-/* line: on one line of a table. */
+/* line: as one line of a table. */
 static void
 put_run(const struct vocab *v, const char *p, size_t n, int line,
 	struct buf *out)
@@ -93,7 +92,7 @@ put_run(const struct vocab *v, const char *p, size_t n, int line,
 			   p[i] != '\n' && p[i] != '\t') {
 			put_bytes(p + i, k, out);
 		} else if (v->kind == VOCAB_SENTENCEPIECE && k == 3 &&
-			   memcmp(p + i, "\xe2\x96\x81", 3) == 0) {
+			   memcmp(p + i, VOCAB_SPACE, 3) == 0) {
 			buf_putc(out, ' ');
 		} else {
 			if (begins_special(v, p + i, n - i))
@@ -125,7 +124,8 @@ put_special(const struct vocab *v, uint32_t id, struct buf *out)
 }
 
 void
-display_text(const struct vocab *v, const uint32_t *ids, size_t n, struct buf *out)
+display_text(const struct vocab *v, const uint32_t *ids, size_t n,
+	     struct buf *out)
 {
 	struct buf run = {0};
 	size_t i;

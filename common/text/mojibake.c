@@ -1,12 +1,14 @@
 /*
- * mojibake.c - U+FFFD and UTF-8 read as Latin-1, found in a stream of bytes
+ * mojibake.c - find U+FFFD and UTF-8 read as Latin-1 in a stream of bytes
  *
- * Two machines in a row: bytes to code points (strict UTF-8), code points
- * back to the bytes they stand for in Windows-1252, and those to UTF-8 again.
+ * Two state machines: bytes to code points (strict UTF-8), and code points
+ * back to their bytes in Windows-1252 and those to UTF-8 again.
  */
 #include "text/mojibake.h"
 
 #include <string.h>
+
+#include "base/utf8.h"
 
 void
 mojibake_init(struct mojibake *m, int cut)
@@ -35,7 +37,7 @@ byte_of(uint32_t c)
 	return -1;
 }
 
-/* bytes b[0..n) make one character: is it a fault even alone? */
+/* b spells one character: is it a fault even alone? */
 static int
 certain(const uint8_t *b)
 {
@@ -97,7 +99,7 @@ mojibake_feed(struct mojibake *m, const char *p, size_t n)
 	const unsigned char *s = (const unsigned char *)p, *end = s + n;
 
 	for (; s < end; s++) {
-		if (m->need && (*s & 0xc0) == 0x80) {
+		if (m->need && utf8_is_cont((char)*s)) {
 			m->cp = m->cp << 6 | (*s & 0x3f);
 			if (--m->need)
 				continue;
@@ -114,7 +116,7 @@ mojibake_feed(struct mojibake *m, const char *p, size_t n)
 			code_point(m, *s);
 		} else if (*s < 0xc0) {
 			if (m->begun)
-				broken(m);	/* else: cut before */
+				broken(m);	/* else: begun before */
 		} else {
 			m->need = *s < 0xe0 ? 1 : *s < 0xf0 ? 2 : 3;
 			m->least = *s < 0xe0 ? 0x80 : *s < 0xf0 ? 0x800 :

@@ -1,12 +1,12 @@
 /*
- * mojibake.h - U+FFFD and UTF-8 read as Latin-1, found in a stream of bytes
+ * mojibake.h - find U+FFFD and UTF-8 read as Latin-1 in a stream of bytes
  *
  * When UTF-8 is read as Latin-1 or Windows-1252 and written as UTF-8 again,
  * each byte of a character becomes a character: "é" (C3 A9) turns into "Ã©".
- * So a fault is a row of characters whose Latin-1 or Windows-1252 bytes are
- * one valid UTF-8 character.  Where French or German text may have such a
- * row by chance ("é" before a quote), two in a row are needed; alone count
- * those that begin with "Ã", "Â" or "â€", which no orthography does.
+ * So a fault is a sequence of characters whose Latin-1 or Windows-1252 bytes
+ * are one valid UTF-8 character.  French or German text may have such a
+ * sequence by chance ("é" before a quote), so two in a row are needed.  Those
+ * that begin with "Ã", "Â" or "â€" occur in no orthography and count alone.
  */
 #ifndef ASSAY_MOJIBAKE_H
 #define ASSAY_MOJIBAKE_H
@@ -15,22 +15,22 @@
 #include <stdint.h>
 
 struct mojibake {
-	uint64_t replaced;	/* U+FFFD, and bytes that are no UTF-8 */
+	uint64_t replaced;	/* U+FFFD, and bytes that are not UTF-8 */
 	uint64_t mojibake;	/* characters read wrongly */
 	/* private */
 	uint32_t cp;		/* of the character being read */
 	int need;		/* bytes of it to come */
 	uint32_t least;		/* a smaller one is overlong */
-	int begun;		/* text before: a cut character is a fault */
-	uint8_t byte[4];	/* the bytes that characters stand for */
+	int begun;		/* text before: a part of one is a fault */
+	uint8_t byte[4];	/* Latin-1 bytes of the characters read */
 	int have, want;
-	int row;		/* wrong characters behind one another */
+	int row;		/* wrong characters in a row */
 };
 
 /* cut: the text may begin inside a character. */
 void mojibake_init(struct mojibake *m, int cut);
 void mojibake_feed(struct mojibake *m, const char *p, size_t n);
-/* n > 0 bytes of ASCII; what they are does not matter. */
+/* Any positive number of ASCII bytes. */
 void mojibake_ascii(struct mojibake *m);
 /* The text ends here; cut: it may end inside a character. */
 void mojibake_end(struct mojibake *m, int cut);

@@ -223,7 +223,8 @@ slow_run(struct slow *s, struct span text, size_t from)
 		    (j == text.n || (unsigned char)text.p[j] < 0x80) && s->w)
 			break;
 		while (j < text.n && (unsigned char)text.p[j] >= 0x80 &&
-		       !uc_nfc_boundary(uc_next(text.p + j, text.n - j, &len))) {
+		       !uc_nfc_boundary(uc_next(text.p + j, text.n - j,
+						&len))) {
 			alone = 0;
 			j += len;
 		}
@@ -343,7 +344,8 @@ words_split(struct words *w, struct span text)
 	w->lower.n = 0;
 	buf_reserve(&w->lower, text.n + BLOCK + PAD);
 	while (i < text.n) {
-		unsigned k = text.n - i < BLOCK ? (unsigned)(text.n - i) : BLOCK;
+		unsigned k = (unsigned)(text.n - i < BLOCK ? text.n - i :
+					BLOCK);
 		const char *p = text.p + i;
 		uint64_t word, high;
 

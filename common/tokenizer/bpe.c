@@ -2,11 +2,11 @@
  * bpe.c - a text to sections, sections to pre-tokens, pre-tokens to ids
  *
  * In tokenizers' order: added tokens that are neither special nor
- * `normalized` are cut out of the text; the rest is normalized; `normalized`
- * added tokens are cut out; what remains is split into pre-tokens, each of
- * which is merged by itself.  The leftmost added token wins, of these the
- * longest.  A special one is matched too, so that no other matches inside
- * it, but stays text.
+ * `normalized` are cut out of the text; the text between them is normalized;
+ * `normalized` added tokens are cut out; what remains is split into
+ * pre-tokens, each of which is merged by itself.  The leftmost added token
+ * wins, of these the longest.  A special one is matched too, so that no other
+ * matches inside it, but stays text.
  */
 #include "tokenizer/bpe.h"
 

@@ -30,8 +30,6 @@ struct bpe_spm {
 	uint64_t join[128][2];	/* a merge may cross "xy": bit y of join[x] */
 };
 
-#define U2581 "\xe2\x96\x81"
-
 static size_t
 char_place(const struct bpe_spm *b, uint32_t c)
 {
@@ -52,13 +50,13 @@ char_id(const struct bpe_spm *b, uint32_t c)
 static int
 starts_space(struct span t)
 {
-	return t.n >= 3 && memcmp(t.p, U2581, 3) == 0;
+	return t.n >= 3 && memcmp(t.p, VOCAB_SPACE, 3) == 0;
 }
 
 static int
 ends_space(struct span t)
 {
-	return t.n >= 3 && memcmp(t.p + t.n - 3, U2581, 3) == 0;
+	return t.n >= 3 && memcmp(t.p + t.n - 3, VOCAB_SPACE, 3) == 0;
 }
 
 static void
@@ -216,7 +214,7 @@ struct span
 bpe_spm_text(const struct bpe_spm *b, struct span t, int first, struct buf *tmp)
 {
 	enum vocab_prepend how = b->v->sp_prepend;
-	const char *s = memmem(t.p, t.n, U2581, 3);
+	const char *s = memmem(t.p, t.n, VOCAB_SPACE, 3);
 	int has = t.n && (t.p[0] == ' ' || s == t.p);
 	int put = t.n && (how == VOCAB_PREPEND_EACH ||
 			  (how == VOCAB_PREPEND_ALWAYS && !has) ||
@@ -227,7 +225,7 @@ bpe_spm_text(const struct bpe_spm *b, struct span t, int first, struct buf *tmp)
 	buf_reset(tmp);
 	if (put)
 		buf_putc(tmp, ' ');
-	for (; s; s = memmem(t.p, t.n, U2581, 3)) {
+	for (; s; s = memmem(t.p, t.n, VOCAB_SPACE, 3)) {
 		buf_put(tmp, t.p, (size_t)(s - t.p));
 		buf_putc(tmp, ' ');
 		t.n -= (size_t)(s - t.p) + 3;

@@ -309,7 +309,8 @@ replace_all(struct trainer *t, const struct pair *p, uint32_t c)
 	const uint32_t *at = p->place;
 
 	if (p->nplace > t->cap_seen) {
-		budget_add(&t->mem, (p->nplace - t->cap_seen) * sizeof *t->seen);
+		budget_add(&t->mem, (p->nplace - t->cap_seen) *
+			   sizeof *t->seen);
 		t->cap_seen = p->nplace;
 		free(t->seen);
 		t->seen = xreallocarray(NULL, t->cap_seen, sizeof *t->seen);
@@ -411,9 +412,9 @@ over_error(const struct pretokens *p, const struct bpe_train_opts *o,
 	struct pretokens_size s;
 
 	pretokens_size(p, &s);
-	return err_set(e, "merging %llu distinct pre-tokens of %llu bytes takes "
-		       "%llu bytes of memory or more, above --mem %llu: raise "
-		       "it, or take a sample",
+	return err_set(e, "merging %llu distinct pre-tokens of %llu bytes "
+		       "takes at least %llu bytes of memory, more than --mem "
+		       "%llu: raise it, or use a sample",
 		       (unsigned long long)s.distinct,
 		       (unsigned long long)s.distinct_bytes,
 		       (unsigned long long)need, (unsigned long long)o->mem);

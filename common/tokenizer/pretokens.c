@@ -192,7 +192,7 @@ batch_add(struct pretokens *p, const char *text, size_t n, size_t start,
 			    &p->nbrief);
 }
 
-/* Count n pre-tokens of `bytes` bytes, `weight` times, if that stays below 2^63. */
+/* Count n pre-tokens of `bytes` bytes, `weight` times; -1: 2^63 or more. */
 static int
 totals_add(struct pretokens *p, uint64_t n, uint64_t bytes, uint64_t weight,
 	   struct err *e)
@@ -231,7 +231,8 @@ pretokens_add(struct pretokens *p, const char *text, size_t n, size_t start,
 }
 
 int
-pretokens_merge(struct pretokens *to, const struct pretokens *from, struct err *e)
+pretokens_merge(struct pretokens *to, const struct pretokens *from,
+		struct err *e)
 {
 	size_t mask;
 

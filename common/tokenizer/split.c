@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "tokenizer/split_priv.h"
 
 enum { BATCH = 256 };
@@ -152,7 +153,7 @@ cut_regex(const struct level *l, struct split_re_match *m, const char *p,
 		if (e == s)	/* an empty match: skip a character */
 			do
 				from++;
-			while (from < n && (p[from] & 0xc0) == 0x80);
+			while (from < n && utf8_is_cont(p[from]));
 	}
 	if (at < n)
 		stretch(out, l->behavior, first, base + n, l->invert, &prev);

@@ -1,24 +1,24 @@
 /*
  * split_mask.c - gpt2, cl100k and qwen2, 64 bytes at a time
  *
- * A window of blocks of 64 bytes is classified into bit masks, one bit a
- * byte (AVX-512, AVX2 or SSE2, chosen at run time; the characters outside of
- * ASCII one by one by the tables, all bytes of a character alike).  Where a
- * piece begins is then a boolean function of the masks of this character and
- * its neighbours, so that 64 positions are decided at once without a branch:
+ * A window of blocks of 64 bytes is classified into bit masks, one bit per
+ * byte (AVX-512, AVX2 or SSE2, chosen at run time; characters outside ASCII
+ * one by one from the tables, all bytes of a character alike).  Whether a
+ * pre-token starts at a byte is then a boolean function of the masks of this
+ * character and its neighbours: 64 positions are decided at once, without a
+ * branch.
  *
- * gpt2: a run of letters, numbers or others begins a piece, unless the byte
- * before is a space (which then begins it); a run of white space begins one,
- * and so does its last character, which it gives up, unless the text ends.
+ * gpt2: a run of letters, numbers or others starts a pre-token, unless the
+ * byte before it is a space, which then starts it.  A run of white space
+ * starts one, and so does its last character, unless the text ends there.
  *
- * cl100k: letters take any one character before them that is no line end:
- * a blank, or another that stands alone in its run and took no space; others
- * take the line ends behind them; white space ends at its last line end, and
- * what is behind that goes as in gpt2; numbers go by threes.
+ * cl100k: letters take any one character before them that is not a line end:
+ * a blank, or an other that is alone in its run and took no space.  Others
+ * take the line ends after them.  White space ends at its last line end; what
+ * follows that is as in gpt2.  Numbers go in threes.
  *
- * What is rare is done bit by bit: contractions, blanks behind a line end
- * with another line end behind them, and numbers outside of ASCII.
- * scan_piece() is the definition; the tests hold this against it.
+ * Rare cases are handled bit by bit: contractions, blanks after a line end
+ * with another line end after them, and numbers outside ASCII.
  */
 #include <stdlib.h>
 #ifdef __x86_64__
@@ -26,6 +26,7 @@
 #endif
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "tokenizer/split_priv.h"
 #include "text/unicode.h"
 
@@ -35,16 +36,16 @@ struct masks {
 	uint64_t l, n, s;	/* letters, numbers, white space */
 	uint64_t sp, nl, q;	/* space, line ends, apostrophe */
 	uint64_t h, k;		/* not ASCII, continuation bytes */
-	uint64_t last;		/* white space outside of ASCII that something
-				   else follows: its first byte */
+	uint64_t last;		/* first byte of white space outside ASCII
+				   that something else follows */
 };
 
-/* What a block hands on to the next one. */
+/* What a block passes to the next one. */
 struct carry {
 	unsigned l, n, o, s;	/* class of the last byte */
 	unsigned sp, nl, af, f;
-	unsigned phase;		/* numbers since the last bound, at the end */
-	uint64_t set, clear;	/* bounds of the next block */
+	unsigned phase;		/* numbers since the last start, at the end */
+	uint64_t set, clear;	/* starts in the next block */
 };
 
 typedef void classify_fn(const char *p, size_t blocks, struct masks *m);
@@ -54,13 +55,12 @@ struct split_mask {
 	const char *text;
 	size_t n;
 	size_t next;		/* offset of the next window */
-	size_t pos;		/* pieces up to here were handed out */
 	uint64_t spill[3];	/* class bits that reach into the next block */
 	struct carry c;
 	struct masks m[WINDOW + 1];
-	uint64_t bound[WINDOW];
-	size_t nbound, at;	/* blocks of this window, and the current one */
-	size_t base;		/* offset of bound[0] */
+	uint64_t starts[WINDOW];	/* bits where pre-tokens start */
+	size_t nblocks, at;	/* of this window, and the current one */
+	size_t base;		/* offset of starts[0] */
 };
 
 /* --- classification of ASCII --- */
@@ -168,9 +168,9 @@ split_mask_free(struct split_mask *w)
 	free(w);
 }
 
-/* --- characters outside of ASCII --- */
+/* --- characters outside ASCII --- */
 
-/* Put the class of each into the masks, all its bytes alike. */
+/* Add the class of each to the masks, all its bytes alike. */
 static void
 patch(struct split_mask *w, struct masks *m, size_t base)
 {
@@ -210,7 +210,7 @@ patch(struct split_mask *w, struct masks *m, size_t base)
 	}
 }
 
-/* Masks of the blocks from offset base on; behind the end is white space. */
+/* Masks of the blocks from offset base on; white space after the end. */
 static void
 classify(struct split_mask *w, struct masks *m, size_t blocks, size_t base)
 {
@@ -233,13 +233,13 @@ classify(struct split_mask *w, struct masks *m, size_t blocks, size_t base)
 			patch(w, &m[i], base + 64 * i);
 }
 
-/* --- bounds --- */
+/* --- starts of pre-tokens --- */
 
-/* q: apostrophes where a piece begins.  A contraction ends behind its
- * letters, and between the apostrophe and them nothing does. */
+/* q: apostrophes where a pre-token starts.  After a contraction another one
+ * starts, and none between the apostrophe and its letters. */
 static uint64_t
 contractions(const struct split_mask *w, struct carry *c, uint64_t q,
-	     uint64_t bound, size_t base, int any_case)
+	     uint64_t starts, size_t base, int any_case)
 {
 	uint64_t set = c->set, clear = c->clear;
 
@@ -261,7 +261,7 @@ contractions(const struct split_mask *w, struct carry *c, uint64_t q,
 		else
 			c->set |= UINT64_C(1) << (i + k - 64);
 	}
-	return (bound & ~clear) | set;
+	return (starts & ~clear) | set;
 }
 
 static inline uint64_t
@@ -277,7 +277,7 @@ top(uint64_t x)
 }
 
 static uint64_t
-bounds_gpt2(struct split_mask *w, const struct masks *m, size_t base)
+starts_gpt2(struct split_mask *w, const struct masks *m, size_t base)
 {
 	struct carry *c = &w->c;
 	uint64_t o = ~(m->l | m->n | m->s);
@@ -287,21 +287,21 @@ bounds_gpt2(struct split_mask *w, const struct masks *m, size_t base)
 	uint64_t next_s = m->s >> 1 | m[1].s << 63;
 	uint64_t blank = (m->s & ~prev(m->s, c->s)) |
 		(m->s & ~m->h & ~next_s) | m->last;
-	uint64_t bound = run | blank, q = m->q & run;
+	uint64_t starts = run | blank, q = m->q & run;
 
 	if (q | c->set | c->clear)
-		bound = contractions(w, c, q, bound, base, 0);
+		starts = contractions(w, c, q, starts, base, 0);
 	c->l = top(m->l);
 	c->n = top(m->n);
 	c->o = top(o);
 	c->s = top(m->s);
 	c->sp = top(m->sp);
-	return bound;
+	return starts;
 }
 
-/* Numbers by threes; run: where a run of them begins. */
+/* Numbers in threes; run: where a run of them begins. */
 static uint64_t
-bounds_numbers(struct carry *c, const struct masks *m, uint64_t run)
+starts_numbers(struct carry *c, const struct masks *m, uint64_t run)
 {
 	uint64_t b = run, n = m->n, t, more;
 	unsigned phase = c->phase;
@@ -335,21 +335,21 @@ bounds_numbers(struct carry *c, const struct masks *m, uint64_t run)
 	if (top(n)) {
 		unsigned since = (unsigned)__builtin_clzll(b | 1) + 1;
 
-		/* a run that came in and has no bound here is short */
+		/* a run from the block before without a start is short */
 		c->phase = b >> 61 ? since :
 			phase + (unsigned)__builtin_popcountll(n);
 	}
 	return b;
 }
 
-/* Is there a line end in the white space from i on?  (i may be inside of a
- * character of white space.) */
+/* Is there a line end in the white space from i on?  (i may be inside a
+ * character.) */
 static int
 line_end_ahead(const struct split_mask *w, size_t i)
 {
 	unsigned len;
 
-	while (i < w->n && (w->text[i] & 0xc0) == 0x80)
+	while (i < w->n && utf8_is_cont(w->text[i]))
 		i++;
 	for (; i < w->n; i += len) {
 		if (w->text[i] == '\n' || w->text[i] == '\r')
@@ -361,9 +361,9 @@ line_end_ahead(const struct split_mask *w, size_t i)
 	return 0;
 }
 
-/* Blanks behind a line end: those without another one behind them. */
+/* Of blanks after a line end, those without another line end after them. */
 static uint64_t
-behind_last_line(const struct split_mask *w, const struct masks *m,
+after_last_line(const struct split_mask *w, const struct masks *m,
 		 uint64_t cand, size_t base)
 {
 	uint64_t keep = 0;
@@ -380,7 +380,7 @@ behind_last_line(const struct split_mask *w, const struct masks *m,
 }
 
 static uint64_t
-bounds_cl100k(struct split_mask *w, const struct masks *m, size_t base,
+starts_cl100k(struct split_mask *w, const struct masks *m, size_t base,
 	      int digits)
 {
 	struct carry *c = &w->c;
@@ -389,7 +389,7 @@ bounds_cl100k(struct split_mask *w, const struct masks *m, size_t base,
 	uint64_t run_n = m->n & ~prev(m->n, c->n);
 	uint64_t run_o = o & ~prev(o, c->o) & ~prev(m->sp, c->sp);
 	uint64_t next_s = m->s >> 1 | m[1].s << 63;
-	uint64_t f, a, af, last, cand, bound, q = m->q & run_o;
+	uint64_t f, a, af, last, cand, starts, q = m->q & run_o;
 
 	/* all bytes of the first character of a run of others */
 	f = run_o | (c->f & m->k);
@@ -398,19 +398,19 @@ bounds_cl100k(struct split_mask *w, const struct masks *m, size_t base,
 		f |= f << 1 & m->k;
 		f |= f << 1 & m->k;
 	}
-	/* line ends behind others: a carry runs through them */
+	/* line ends after others: a carry runs through them */
 	a = m->nl & (prev(o, c->o) | c->af);
 	af = m->nl & ~(m->nl + a);
 	last = (blank & ~m->h & ~next_s) | m->last;
 	cand = prev(m->nl & ~af, c->nl && !c->af) & blank;
-	bound = (run_l & ~prev(blank, c->s && !c->nl) & ~prev(f, c->f)) |
+	starts = (run_l & ~prev(blank, c->s && !c->nl) & ~prev(f, c->f)) |
 		(m->s & ~prev(m->s, c->s) & ~af) | (prev(af, c->af) & blank) |
 		last | run_o;
 	if (cand)
-		bound |= behind_last_line(w, m, cand, base);
-	bound |= digits == 1 ? m->n & ~m->k : bounds_numbers(c, m, run_n);
+		starts |= after_last_line(w, m, cand, base);
+	starts |= digits == 1 ? m->n & ~m->k : starts_numbers(c, m, run_n);
 	if (q | c->set | c->clear)
-		bound = contractions(w, c, q, bound, base, 1);
+		starts = contractions(w, c, q, starts, base, 1);
 	c->l = top(m->l);
 	c->n = top(m->n);
 	c->o = top(o);
@@ -419,10 +419,10 @@ bounds_cl100k(struct split_mask *w, const struct masks *m, size_t base,
 	c->nl = top(m->nl);
 	c->af = top(af);
 	c->f = top(f);
-	return bound;
+	return starts;
 }
 
-/* The next window: masks (one block ahead), bounds. */
+/* The next window: masks (one block ahead), then starts. */
 static void
 window(enum pattern kind, struct split_mask *w)
 {
@@ -438,19 +438,19 @@ window(enum pattern kind, struct split_mask *w)
 	for (size_t i = 0; i < blocks; i++) {
 		size_t base = w->next + 64 * i;
 
-		w->bound[i] = kind == PATTERN_GPT2 ?
-			bounds_gpt2(w, &w->m[i], base) :
-			bounds_cl100k(w, &w->m[i], base,
+		w->starts[i] = kind == PATTERN_GPT2 ?
+			starts_gpt2(w, &w->m[i], base) :
+			starts_cl100k(w, &w->m[i], base,
 				      kind == PATTERN_QWEN2 ? 1 : 3);
 	}
 	w->base = w->next;
 	w->next += 64 * blocks;
-	w->nbound = blocks;
+	w->nblocks = blocks;
 	w->at = 0;
 	if (w->base == 0)
-		w->bound[0] &= ~UINT64_C(1);
-	if (w->next > w->n)	/* white space behind the end */
-		w->bound[blocks - 1] &= UINT64_MAX >> (w->next - w->n);
+		w->starts[0] &= ~UINT64_C(1);
+	if (w->next > w->n)	/* white space after the end */
+		w->starts[blocks - 1] &= UINT64_MAX >> (w->next - w->n);
 }
 
 size_t
@@ -462,7 +462,7 @@ split_mask_next(enum pattern kind, struct split_mask *w, const char *text,
 	if (*pos == 0) {
 		w->text = text;
 		w->n = n;
-		w->next = w->nbound = w->at = 0;
+		w->next = w->nblocks = w->at = 0;
 		memset(w->spill, 0, sizeof(w->spill));
 		memset(&w->c, 0, sizeof(w->c));
 	}
@@ -470,14 +470,14 @@ split_mask_next(enum pattern kind, struct split_mask *w, const char *text,
 		uint64_t b;
 		uint32_t base;
 
-		if (w->at == w->nbound) {
+		if (w->at == w->nblocks) {
 			if (w->next >= n) {
 				ends[k++] = (uint32_t)n;
 				break;
 			}
 			window(kind, w);
 		}
-		b = w->bound[w->at];
+		b = w->starts[w->at];
 		base = (uint32_t)(w->base + 64 * w->at);
 		if (k + 64 > max &&	/* counting is a call */
 		    k + (size_t)__builtin_popcountll(b) > max) {
@@ -486,7 +486,7 @@ split_mask_next(enum pattern kind, struct split_mask *w, const char *text,
 					(uint32_t)__builtin_ctzll(b);
 				b &= b - 1;
 			}
-			w->bound[w->at] = b;
+			w->starts[w->at] = b;
 			break;
 		}
 		for (; b; b &= b - 1)

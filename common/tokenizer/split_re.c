@@ -2,13 +2,13 @@
  * split_re.c - any split pattern, through PCRE2
  *
  * Patterns are written for Oniguruma (tokenizers) with Ruby's syntax.  What
- * both engines read alike is passed on; \p{..}, \s and \d are spelled out
- * as ranges from our own tables, so that the pieces do not depend on the
- * Unicode version of the library; what the two read differently is refused
- * by name.  `^` and `$` match at line ends, as they do there.
+ * both engines read alike is passed on.  \p{..}, \s and \d become ranges from
+ * our own tables, so that pre-tokens do not depend on the library's version of
+ * Unicode.  What the two read differently is refused by name.  `^` and `$`
+ * match at line ends, as they do in Ruby.
  *
- * The match is compiled to machine code; where its stack does not suffice,
- * the interpreter, which keeps its state on the heap, does it again.
+ * Patterns are compiled to machine code.  If its stack overflows, the
+ * interpreter, which keeps its state on the heap, repeats the match.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -45,7 +45,7 @@ put_ranges(struct buf *b, uint32_t set, int negate)
 			c++;
 		if (!in)
 			continue;
-		/* surrogates are no code points of a text */
+		/* a text has no surrogates */
 		if (first <= 0xdfff && c > 0xd800) {
 			if (first < 0xd800)
 				buf_printf(b, "\\x{%x}-\\x{d7ff}", first);
@@ -75,7 +75,7 @@ space_set(void)
 	return 1u << UC_ZL | 1u << UC_ZP | 1u << UC_ZS | 1u << UC_SPACE_CC;
 }
 
-/* \p{Name}, \p{^Name}, \P{Name} at p[i] == 'p' or 'P'; moves *i behind. */
+/* \p{Name}, \p{^Name}, \P{Name} at p[i] == 'p' or 'P'; moves *i past it. */
 static int
 property(struct buf *b, struct span p, size_t *i, int in_class, struct err *e)
 {
@@ -95,15 +95,16 @@ property(struct buf *b, struct span p, size_t *i, int in_class, struct err *e)
 		;
 	set = uc_cat_set(p.p + j, k - j);
 	if (k == p.n || set == 0)
-		return err_set(e, "split pattern: byte %zu: \\p{%.*s}: only "
-			       "general categories (L, Lu, N, ...) are done",
+		return err_set(e, "split pattern: byte %zu: \\p{%.*s} is not "
+			       "supported (general categories are: L, Lu, "
+			       "N, ...)",
 			       *i, (int)(k - j > 40 ? 40 : k - j), p.p + j);
 	put_class(b, set, negate, in_class);
 	*i = k + 1;
 	return 0;
 }
 
-/* The escape behind the backslash at p[*i - 1]. */
+/* The escape after the backslash at p[*i - 1]. */
 static int
 escape(struct buf *b, struct span p, size_t *i, int in_class, struct err *e)
 {
@@ -136,14 +137,14 @@ escape(struct buf *b, struct span p, size_t *i, int in_class, struct err *e)
 		if (c == 0 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 		    || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80)
 			return err_set(e, "split pattern: byte %zu: \\%c is "
-				       "not done", *i, c ? c : '?');
+				       "not supported", *i, c ? c : '?');
 		buf_printf(b, "\\%c", c);
 	}
 	++*i;
 	return 0;
 }
 
-/* A bracket class; *i behind the '['. */
+/* A bracket class; *i is after the '['. */
 static int
 bracket(struct buf *b, struct span p, size_t *i, struct err *e)
 {
@@ -165,7 +166,7 @@ bracket(struct buf *b, struct span p, size_t *i, struct err *e)
 		} else if (c == '[' || c == ']' ||
 			   (c == '&' && *i < p.n && p.p[*i] == '&')) {
 			return err_set(e, "split pattern: byte %zu: a class "
-				       "in a class is not done", *i - 1);
+				       "in a class is not supported", *i - 1);
 		} else {
 			buf_putc(b, c);
 		}
@@ -204,10 +205,10 @@ translate(struct buf *b, struct span p, struct err *e)
 		} else if (c == '(' && i < p.n && p.p[i] == '?' &&
 			   !group_ok(p, i + 1)) {
 			return err_set(e, "split pattern: byte %zu: this kind "
-				       "of (?...) is not done", i);
+				       "of (?...) is not supported", i);
 		} else if (c == '}' && i < p.n && p.p[i] == '+') {
 			return err_set(e, "split pattern: byte %zu: {n,m}+ "
-				       "means two things, write (?>...)", i);
+				       "is ambiguous: write (?>...)", i);
 		} else {
 			buf_putc(b, c);
 		}
@@ -285,7 +286,8 @@ split_re_match_free(struct split_re_match *m)
 
 int
 split_re_find(const struct split_re *r, struct split_re_match *m,
-	      const char *text, size_t n, size_t from, size_t *start, size_t *end)
+	      const char *text, size_t n, size_t from, size_t *start,
+	      size_t *end)
 {
 	const uint32_t flags = PCRE2_NO_UTF_CHECK;
 	PCRE2_SIZE *o;

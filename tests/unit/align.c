@@ -16,10 +16,11 @@ static const char *const texts[] = {
 	"", "x", " x", "   two  spaces ", "a\n\nb\tc", NFD " au lait",
 	"e\xcc\x81", "=\xcc\xb8 \xcc\x81x e\xcc\x81" "e\xcc\x81",
 	"\xe2\x84\xab\xe2\x84\xa6 \xe1\x84\x80\xe1\x85\xa1 \xea\xb0\x80",
-	"wave " WAVE WAVE " \xe4\xb8\xad\xe6\x96\x87", "\xe2\x96\x81 a \xe2\x96\x81",
+	"wave " WAVE WAVE " \xe4\xb8\xad\xe6\x96\x87",
+	"\xe2\x96\x81 a \xe2\x96\x81",
 };
 
-/* Is b a part of a? */
+/* Is b part of a? */
 static int
 holds(struct span a, struct span b)
 {
@@ -48,7 +49,7 @@ check_run(const struct vocab *v, struct span text, const uint32_t *ids,
 		assert_int_equal(h.end, text.n);
 	assert_int_equal(vocab_decode(v, ids + a, b - a, 0, &part, &e), 0);
 	own = buf_span(&part);
-	/* a space in front may be the tokenizer's own, a character in part */
+	/* without a space of the tokenizer's own and parts of characters */
 	while (own.n && (*own.p == ' ' || utf8_is_cont(*own.p)))
 		own.p++, own.n--;
 	while (own.n && (own.p[own.n - 1] & 0x80))
@@ -100,7 +101,7 @@ runs(void **state)
 	free(ids.v);
 }
 
-/* Bytes as ids; all else by hand. */
+/* A vocabulary by hand. */
 struct by_hand {
 	struct vocab v;
 	struct span token[8];
@@ -143,7 +144,7 @@ places(void **state)
 	   (uint32_t[][2]){{0, 1}, {1, 4}, {4, 5}});
 	at(&x.v, "a\xc3\xa9", (uint32_t[]){1, 3, 4}, 3,
 	   (uint32_t[][2]){{0, 1}, {1, 3}, {1, 3}});
-	/* a space of the tokenizer's own, and one of the text */
+	/* a space put in front, and one of the text */
 	at(&x.v, "a a", (uint32_t[]){2, 2}, 2,
 	   (uint32_t[][2]){{0, 1}, {1, 3}});
 	x.v.nfc = 0;

@@ -435,7 +435,7 @@ test_round_trip(void **state)
 
 /* A pre-token of a million bytes: no recursion, no quadratic time. */
 static void
-test_long_piece(void **state)
+test_long_pretoken(void **state)
 {
 	const size_t n = 1000000;
 	char *p = xmalloc(n);
@@ -469,7 +469,7 @@ main(void)
 		cmocka_unit_test(test_naive), cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_cache), cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_long_piece),
+		cmocka_unit_test(test_long_pretoken),
 	};
 
 	return cmocka_run_group_tests_name("bpe", tests, NULL, NULL);

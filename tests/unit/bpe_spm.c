@@ -1,5 +1,5 @@
 /* SentencePiece-style BPE against tokenizers 0.23.3 (special tokens as text):
- * a small vocabulary in each of the ways a file can ask for. */
+ * a small vocabulary under each setting that a file can have. */
 #include "tests/unit/test.h"
 
 #include "tokenizer/bpe.h"
@@ -134,7 +134,7 @@ test_goldens(void **state)
 	}
 }
 
-/* Asked for and not done: refused by name. */
+/* What is not supported is refused by name. */
 static void
 test_refused(void **state)
 {

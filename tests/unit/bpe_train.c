@@ -1,5 +1,5 @@
 /*
- * bpetrain.c - counting pieces and learning merges, against a trainer that
+ * bpe_train.c - pre-tokens counted and merges learned, against a trainer that
  * recounts everything at every turn (naive_bpe.h)
  */
 #include "tests/unit/test.h"
@@ -23,7 +23,7 @@ rnd(uint64_t n)
 static void
 put(struct pretokens *p, const char *s, size_t n, uint64_t count)
 {
-	/* exactly n bytes on the heap: a read past them is caught */
+	/* exactly n bytes on the heap, so that a read past them is caught */
 	char *text = xmalloc(n);
 	uint32_t end = n;
 	struct err e = {0};
@@ -383,7 +383,7 @@ test_token_encodes_to_itself(void **state)
 	}
 }
 
-/* A piece of n equal bytes halves; log2 n merges and their rests. */
+/* n equal bytes halve at each merge: log2 n merges and the remainders. */
 static void
 test_one_long_piece(void **state)
 {
@@ -415,9 +415,9 @@ text_cmp(const void *x, const void *y)
 	return c ? c : (a->n > b->n) - (a->n < b->n);
 }
 
-/* Every length around the 15 bytes of a short piece, NULs included. */
+/* Every length around the 15 bytes of a short pre-token, with NULs. */
 static void
-test_pieces_are_counted(void **state)
+test_pretokens_are_counted(void **state)
 {
 	enum { N = 20000 };
 	struct text *v = xcalloc(N, sizeof *v);
@@ -468,7 +468,7 @@ test_pieces_are_counted(void **state)
 	free(v);
 }
 
-/* Several pieces of one text, and a text that starts in the middle. */
+/* Several pre-tokens of a text, and a start in the middle of a text. */
 static void
 test_ends(void **state)
 {
@@ -542,7 +542,7 @@ main(void)
 		cmocka_unit_test(test_smaller_is_prefix_of_larger),
 		cmocka_unit_test(test_token_encodes_to_itself),
 		cmocka_unit_test(test_one_long_piece),
-		cmocka_unit_test(test_pieces_are_counted),
+		cmocka_unit_test(test_pretokens_are_counted),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_overflow_is_refused),
 		cmocka_unit_test(test_memory_limit),

@@ -1,7 +1,7 @@
 /*
- * bpetrain_docs.c - from documents to merges: against merges that Hugging
- * Face's BpeTrainer made (tests/data/train, tests/peers/make_train_golden.py),
- * the choice of documents, weights, and replaying the merges on the texts
+ * bpe_train_docs.c - from documents to merges: against the merges of Hugging
+ * Face's BpeTrainer (tests/data/train, tests/peers/make_train_golden.py), the
+ * choice of documents, weights, and the merges replayed on the texts
  */
 #include "tests/unit/test.h"
 
@@ -149,8 +149,8 @@ test_any_order_of_files(void **state)
 /* ---- replay ---- */
 
 /*
- * Count merge k on the whole text at its turn: true count as reported, never
- * above that of the merge before, never zero.
+ * Count merge k on the whole text at its turn: the count reported, never above
+ * that of the merge before, never zero.
  */
 static void
 test_replay_on_the_text(void **state)
@@ -256,8 +256,8 @@ is_utf8(struct span s)
 }
 
 /*
- * bytes(t) encodes to t alone, for every token that is text.  As one piece:
- * a pattern may cut a token that stands alone ("'l", learned within "'ll").
+ * bytes(t) encodes to t alone, for every token that is text.  As one pre-token:
+ * a pattern may split a token by itself ("'l", learned within "'ll").
  */
 static void
 assert_tokens_encode(const struct run *r)
@@ -328,8 +328,8 @@ assert_same_ids(const struct vocab *v, struct bpe_enc *a, struct bpe_enc *b,
 }
 
 /*
- * tokenizer.json and rank file, read again, encode alike; decoding gives the
- * text back.
+ * tokenizer.json and rank file, read back, encode alike; decoding restores the
+ * text.
  */
 static void
 test_files_read_again(void **state)
@@ -489,7 +489,7 @@ test_max_docs(void **state)
 	assert_true(a.stats.digest_kept == b.stats.digest_kept);
 	bpe_train_clear(&a.t);
 	bpe_train_clear(&b.t);
-	/* more than there are: all */
+	/* more than there are */
 	run_init(&a, straight, 3);
 	run_init(&b, straight, 3);
 	a.o.max_docs = 100000;

@@ -1,6 +1,5 @@
 /*
- * show.c - columns of a terminal; widths are those of Unicode's
- * EastAsianWidth.txt
+ * display.c - columns of a terminal; widths are those of EastAsianWidth.txt
  */
 #include "tests/unit/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * Mojibake: UTF-8 written as Windows-1252 is found, honest text is not;
- * U+FFFD and broken UTF-8 are counted, however the bytes are cut.
+ * Mojibake: UTF-8 read as Windows-1252 is found, correct text is not; U+FFFD
+ * and broken UTF-8 are counted, however the bytes are chunked.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * naive_bpe.h - the oracle of tests/unit/bpetrain.c: BPE by recounting
+ * naive_bpe.h - the oracle of bpe_train.c: BPE by recounting
  *
- * Written from the rule alone: each turn counts every pair in every piece,
+ * Written from the rule alone: each turn counts every pair of every pre-token,
  * takes the highest count (ties: smallest left, then right id), and replaces
  * it from left to right.  No table, no list of places, no heap.
  */
@@ -70,7 +70,7 @@ naive_replace(struct naive_piece *q, uint32_t a, uint32_t b, uint32_t c)
 	q->n = to;
 }
 
-/* One turn: 0 when no pair stands min times; else the pair and its count. */
+/* One turn: 0 if no pair occurs min times; else the pair and its count. */
 static int
 naive_turn(struct naive *t, uint64_t min, uint32_t max_bytes,
 	   uint32_t pair[2], uint64_t *count)

@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include "tokenizer/split.h"
 
-/* Pieces of text joined by bars, NUL shown as 0. */
+/* Pre-tokens joined by bars, NUL as 0. */
 static char *
-pieces(const struct split *s, const char *text, size_t n)
+pretokens(const struct split *s, const char *text, size_t n)
 {
 	struct split_scratch *t = split_scratch_new(s);
 	struct buf b = {0};
@@ -45,7 +45,7 @@ static void
 expect(const char *name, const char *text, const char *want)
 {
 	struct split *s = new_split(name);
-	char *got = pieces(s, text, strlen(text));
+	char *got = pretokens(s, text, strlen(text));
 
 	if (strcmp(got, want) != 0)
 		fail_msg("%s: \"%s\" gives \"%s\", want \"%s\"", name, text,
@@ -54,7 +54,7 @@ expect(const char *name, const char *text, const char *want)
 	split_free(s);
 }
 
-/* The table of cases that tools get wrong (answers of tokenizers). */
+/* Cases that tools get wrong (answers of tokenizers). */
 static void
 test_cases(void **state)
 {
@@ -95,7 +95,7 @@ static void
 test_nul(void **state)
 {
 	struct split *s = new_split("cl100k");
-	char *p = pieces(s, "1\0a", 3);
+	char *p = pretokens(s, "1\0a", 3);
 
 	(void)state;
 	assert_string_equal(p, "1|0a");
@@ -117,13 +117,13 @@ test_sequence(void **state)
 
 	(void)state;
 	assert_non_null(s);
-	p = pieces(s, "a  1", 4);
+	p = pretokens(s, "a  1", 4);
 	assert_string_equal(p, "a|  |1");
 	free(p);
-	p = pieces(s, "1\0" "2", 3);
+	p = pretokens(s, "1\0" "2", 3);
 	assert_string_equal(p, "1|0|2");
 	free(p);
-	p = pieces(s, "\1\2!", 3);
+	p = pretokens(s, "\1\2!", 3);
 	assert_string_equal(p, "\1\2|!");
 	free(p);
 	split_free(s);
@@ -148,7 +148,7 @@ test_behavior(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		struct split *s = split_new(&name, &c[i].behavior, 1, &e);
-		char *p = pieces(s, "a--b-", 5);
+		char *p = pretokens(s, "a--b-", 5);
 
 		assert_string_equal(p, c[i].want);
 		free(p);
@@ -203,7 +203,7 @@ random_text(char *p, size_t want, uint64_t *seed)
 	return n;
 }
 
-/* Scanners against the same pattern in PCRE2 (a group hides its name). */
+/* Scanners against the same pattern in PCRE2 (the group hides its name). */
 static void
 against_pcre2(const char *name, int rounds)
 {
@@ -218,8 +218,8 @@ against_pcre2(const char *name, int rounds)
 		size_t n = random_text(text, (size_t)(i % 40 ? i % 290 : 2900),
 				       &seed);
 
-		a = pieces(s, text, n);
-		b = pieces(o, text, n);
+		a = pretokens(s, text, n);
+		b = pretokens(o, text, n);
 		if (strcmp(a, b) != 0)
 			fail_msg("%s: ours \"%s\"\nPCRE2 \"%s\"", name, a, b);
 		free(a);
@@ -231,7 +231,7 @@ against_pcre2(const char *name, int rounds)
 	free(text);
 }
 
-/* With each set of instructions that this machine has. */
+/* With each instruction set that this machine has. */
 static void
 each_simd(const char *name)
 {

@@ -1,5 +1,5 @@
-/* unicode.c: the tables against the counts of tokenizers' engine, NFC against
- * Unicode's own test file. */
+/* unicode.c: the tables against the counts of tokenizers' regex engine, NFC
+ * against Unicode's test file. */
 #include "tests/unit/test.h"
 
 #include "base/input.h"
@@ -37,7 +37,7 @@ test_counts(void **state)
 	assert_int_equal(uc_cat_set("", 0), 0);
 }
 
-/* The table file that ours is made from, range by range. */
+/* The file that the table is made from, range by range. */
 static void
 test_file(void **state)
 {
@@ -113,8 +113,8 @@ test_utf8(void **state)
 	}
 }
 
-/* Characters with a combining class or decomposition that came after Unicode
- * 9.0, whose NFC ours is: tokenizers leaves them alone. */
+/* Characters with a combining class or decomposition added after Unicode 9.0:
+ * tokenizers leaves them alone. */
 static int
 has_late(struct span s)
 {
@@ -156,7 +156,7 @@ nfc_is(struct span in, struct span want, const char *line)
 	buf_clear(&out);
 }
 
-/* "0044 0307" to UTF-8; returns behind the semicolon. */
+/* "0044 0307" to UTF-8; returns what follows the semicolon. */
 static const char *
 field(const char *s, struct buf *b)
 {
@@ -205,7 +205,7 @@ test_nfc(void **state)
 	free(p);
 }
 
-/* What stands around a changed stretch stays, also a very long one. */
+/* The text around a changed stretch stays, also around a very long one. */
 static void
 test_nfc_long(void **state)
 {

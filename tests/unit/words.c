@@ -10,7 +10,7 @@
 #include "text/unicode.h"
 #include "text/words.h"
 
-/* Normalized words, each behind a NUL. */
+/* Normalized words, a NUL before each. */
 static void
 naive(struct span text, struct buf *out)
 {
@@ -86,12 +86,13 @@ test_examples(void **state)
 		{"\xce\x9f\xce\x94\xce\x9f\xce\xa3 \xce\xa3",
 		 "\xce\xbf\xce\xb4\xce\xbf\xcf\x82 \xcf\x83"},
 		{"\xc4\xb0stanbul", "i\xcc\x87stanbul"},
-		/* = and a slash over it are one sign, no mark of its own */
+		/* = and a slash over it are one sign, without a mark */
 		{"a =\xcc\xb8 b", "a b"},
 		{"- \xcc\x81 x", "\xcc\x81 x"},
 		{"\xd0\x9c\xd0\x90\xd0\x9c\xd0\x90\xe2\x80\x94\xd1\x8f",
 		 "\xd0\xbc\xd0\xb0\xd0\xbc\xd0\xb0 \xd1\x8f"},
-		{"\xe2\x85\xa7 \xf0\x90\x90\x80", "\xe2\x85\xb7 \xf0\x90\x90\xa8"},
+		{"\xe2\x85\xa7 \xf0\x90\x90\x80",
+		 "\xe2\x85\xb7 \xf0\x90\x90\xa8"},
 	};
 	struct words w = {0};
 	struct buf b = {0};
@@ -118,7 +119,7 @@ test_examples(void **state)
 static void
 test_places(void **state)
 {
-	/* the last one begins with a mark: the space is no part of it */
+	/* the last one begins with a mark: without the space */
 	static const char text[] = "  Ab c\xc3\xa9" "d, e\xcc\x81 F \xcc\x81x";
 	static const unsigned at[][2] = {{2, 4}, {5, 9}, {11, 14}, {15, 16},
 					 {17, 20}};
@@ -135,14 +136,16 @@ test_places(void **state)
 	words_clear(&w);
 }
 
-/* Files hold these. */
+/* Files contain these hashes. */
 static void
 test_frozen(void **state)
 {
 	(void)state;
 	assert_true(words_hash(span_str("a")) == UINT64_C(0x4ae8d61f9c99c83b));
-	assert_true(words_hash(span_str("documents")) == UINT64_C(0xf9210aa953e11929));
-	assert_true(words_hash(span_str("internationalization")) == UINT64_C(0xb9e1d1b34ac4c129));
+	assert_true(words_hash(span_str("documents")) ==
+		    UINT64_C(0xf9210aa953e11929));
+	assert_true(words_hash(span_str("internationalization")) ==
+		    UINT64_C(0xb9e1d1b34ac4c129));
 }
 
 /* Every length and alignment around the blocks of 64 bytes. */
