@@ -170,7 +170,8 @@ ends(const struct vocab *v, const char *text, const uint32_t *ids, size_t n,
 	uint32_t id[8], end[8];
 	size_t i;
 
-	memcpy(id, ids, n * sizeof(*id));
+	if (n)
+		memcpy(id, ids, n * sizeof(*id));
 	assert_int_equal(align_ends(v, span_str(text), id, n, end), nwant);
 	for (i = 0; i < nwant; i++) {
 		assert_int_equal(end[i], want[i][0]);
