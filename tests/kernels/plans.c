@@ -127,7 +127,7 @@ table(const char *name, struct kernels *k)
 			n = plan_count(cpu_of(k)) - from;
 			tap_ok(n > 100 && slow == 0, "%s %s %s: %d of %zu "
 			       "plans are reference code", name,
-			       dt == K_BF16 ? "bf16" : "fp32", preset_names[i],
+			       dt == K_BF16 ? "bf16" : "fp32", config_presets[i],
 			       slow, n);
 		}
 }
