@@ -1,8 +1,8 @@
 /*
- * pack - documents to shards of token ids
+ * pack - turn documents into shards of token ids
  *
- * A tokenizer and one or two shard writers are opened, each writer behind a
- * packer that decides its windows; pack_job.c does the rest.
+ * Opens a tokenizer and one or two shard writers, each with a packer in front
+ * that decides its windows; pack_job.c does the rest.
  */
 #include <stdio.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include "pack/pack_stats.h"
 #include "record/shard.h"
 
-/* Formats to write: those of shard.h without "auto". */
+/* Formats to write: those of shard.h except "auto". */
 enum { FORMAT = SHARD_AUTO + 1 };
 
 struct options {
@@ -109,7 +109,7 @@ pack_open(struct pack *p, const struct options *o, struct err *e)
 	return e->set ? -1 : 0;
 }
 
-/* Two sets in one folder would have the same names. */
+/* Two sets in one folder would have the same file names. */
 static int
 same_folder(const struct options *o)
 {
@@ -126,7 +126,7 @@ outputs_open(struct pack *p, const struct options *o, struct err *e)
 	if (pack_open(p, o, e))
 		return -1;
 	if (same_folder(o))
-		return err_set(e, "%s: --val-out is the folder of -o",
+		return err_set(e, "%s: --val-out and -o are the same folder",
 			       o->val_out);
 	if (o->doc.stats && !(p->stats = output_open(o->doc.stats, e)))
 		return -1;
@@ -136,7 +136,7 @@ outputs_open(struct pack *p, const struct options *o, struct err *e)
 static void
 outputs_abort(struct pack *p)
 {
-	output_abort(p->stats);		/* may lie in a folder of the others */
+	output_abort(p->stats);		/* may be in a folder of the others */
 	shard_writer_abort(p->val);	/* perhaps in that of the first */
 	shard_writer_abort(p->train);
 }
@@ -177,7 +177,7 @@ pack_close(struct pack *p)
 
 /* For people: what was skipped, and the summary. */
 static void
-say(const struct pack *p, const struct pack_stats *sum)
+summary(const struct pack *p, const struct pack_stats *sum)
 {
 	struct buf b = {0};
 
@@ -193,24 +193,27 @@ static void
 check(const struct args *a, const struct options *o, size_t files)
 {
 	if (!o->tokenizer)
-		args_usage(a, "--tokenizer FILE is needed");
+		args_usage(a, "--tokenizer FILE is required");
 	if (o->has_val != (o->val_out != NULL))
 		args_usage(a, "--val-frac and --val-out go together");
 	if (o->val_out && !strcmp(o->val_out, "-"))
-		args_usage(a, "--val-out -: a folder is needed");
+		args_usage(a, "--val-out - is not possible: give a folder");
 	if ((o->shuffle || o->policy != POLICY_CONCAT) &&
 	    o->format + FORMAT != SHARD_ASSAY)
 		args_usage(a, "%s needs --shard-format assay: other formats "
-			   "hold no windows", o->shuffle ? "--shuffle" :
+			   "have no windows", o->shuffle ? "--shuffle" :
 			   "a --policy other than concat");
 	if (!o->out && o->format + FORMAT != SHARD_ASSAY &&
 	    o->format + FORMAT != SHARD_JSONL)
 		args_usage(a, "--shard-format %s needs -o DIR",
 			   shard_format_names[o->format + FORMAT]);
 	if (!o->out && o->doc.stats && !strcmp(o->doc.stats, "-"))
-		args_usage(a, "--stats - needs -o DIR: stdout has the shard");
+		args_usage(a, "--stats - needs -o DIR: the shard goes to "
+			   "stdout");
 	if (!o->out && o->format + FORMAT == SHARD_ASSAY && isatty(1))
-		args_usage(a, "a shard does not go to a terminal: give -o DIR");
+		args_usage(a, "refusing to write a binary shard to a "
+			   "terminal: use -o "
+			   "DIR");
 	args_check_stdin(a, files);
 }
 
@@ -291,7 +294,7 @@ main(int argc, char **argv)
 	sum.fingerprint = p.vocab->fingerprint;
 	if (outputs_commit(&p, &sum, &e))
 		die_err(&e);
-	say(&p, &sum);
+	summary(&p, &sum);
 	pack_close(&p);
 	return EXIT_OK;
 }

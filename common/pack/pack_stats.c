@@ -59,7 +59,8 @@ put_count(struct buf *b, const char *key, uint64_t n)
 }
 
 static void
-put_set(const struct pack_stats *s, const struct packer_stats *p, uint64_t bytes,
+put_set(const struct pack_stats *s, const struct packer_stats *p,
+	uint64_t bytes,
 	struct buf *b)
 {
 	buf_printf(b, "\"tokens\":%llu", (ull)p->tokens);
@@ -74,7 +75,8 @@ put_set(const struct pack_stats *s, const struct packer_stats *p, uint64_t bytes
 }
 
 static void
-put_part(const struct pack_stats *s, const char *name, const struct packer *from,
+put_part(const struct pack_stats *s, const char *name,
+	 const struct packer *from,
 	 uint64_t bytes, struct buf *b)
 {
 	struct packer_stats p = packer_stats(from);

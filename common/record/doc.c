@@ -1,18 +1,17 @@
 /*
- * doc.c - documents: JSON Lines in, decisions out (doc.5)
+ * doc.c - documents as JSON Lines (doc.5)
  *
- * doc_read() cuts the input into blocks of whole lines; doc_parse() splits a
- * block at LF and hands each line to the object reader of base/json.h, which
- * validates it whole.  The reader's strings live until its next line, so
- * what was picked is copied behind one another into one arena a block.  A
- * string is never longer than its spelling in the line, so one allocation of
- * the block's size does, unless two options pick the same value; then a
- * second one is chained on.  The copies stay in the processor's cache and
- * cost little beside the parsing; where the texts are used at once
- * (doc_parse_each) they are not copied, and the arena is small.
+ * doc_read() cuts the input into blocks of whole lines.  doc_parse() splits a
+ * block at LF and gives each line to the object reader of base/json.h, which
+ * validates all of it.  The reader's strings live until its next line, so the
+ * picked ones are copied into one arena per block.  A string is never longer
+ * than its spelling in the line, so one allocation of the block's size is
+ * enough, unless two options pick the same value; then a second one is
+ * chained.  The copies stay in the processor's cache and cost little compared
+ * with parsing.  Texts that are used at once (doc_parse_each) are not copied.
  *
- * Blocks come from a free list of the reader: in the steady state reading
- * allocates nothing.
+ * Blocks come from a free list of the reader, so that in the steady state
+ * reading allocates nothing.
  */
 #include "record/doc.h"
 
@@ -29,7 +28,7 @@
 enum { KEY_TEXT, KEY_ID, KEY_EXTRA, KEYS };
 enum { BLOCK = 512 * 1024 };
 
-/* Bytes that stay where they are: blocks are chained, never moved. */
+/* Blocks are chained and never move. */
 struct arena {
 	struct arena *next;
 	size_t n, cap;
@@ -245,7 +244,7 @@ is_blank(const char *p, size_t n)
 	return n == 0;
 }
 
-/* Bytes that outlive the JSON reader's: in the block already, or copied. */
+/* The same bytes with the life of the block: in it already, or copied. */
 static struct span
 keep(struct doc_batch *b, struct span s)
 {
@@ -317,8 +316,8 @@ no_text(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 }
 
 /*
- * Plain text, an array of documents, a pretty-printed object: somebody takes
- * another file for documents.  Else it is the fault that the JSON has.
+ * Plain text, an array of documents or a pretty-printed object is another
+ * kind of file.  Otherwise report the fault in the JSON.
  */
 static void
 no_object(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
@@ -334,8 +333,8 @@ no_object(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 		set_bad(b, d, fault);
 		return;
 	}
-	snprintf(why, sizeof(why), "byte %zu: no JSON object; a document is "
-		 "one line, {\"%.200s\":\"...\"}", i + 1, p->key[KEY_TEXT]);
+	snprintf(why, sizeof(why), "byte %zu: not a JSON object; a document "
+		 "is one line, {\"%.200s\":\"...\"}", i + 1, p->key[KEY_TEXT]);
 	set_bad(b, d, why);
 }
 
@@ -369,7 +368,7 @@ parse_line(struct doc_parser *p, struct doc_batch *b, struct doc *d, size_t n)
 				v[KEY_EXTRA].str : trim(v[KEY_EXTRA].raw));
 }
 
-/* The last line of a file gets the LF that it lacks. */
+/* Add the LF that the last line of a file lacks. */
 static void
 end_line(struct doc_batch *b, struct doc *d)
 {
@@ -398,7 +397,7 @@ keep_text(void *ctx, const struct doc *d)
 	b->v[b->n].text = keep(b, d->text);
 }
 
-/* The next document at or behind *at, or NULL; *n: its bytes without LF. */
+/* The next document at or after *at, or NULL; *n: its bytes without LF. */
 static struct doc *
 cut_line(struct doc_batch *b, const char **at, uint64_t *line, size_t *n)
 {
@@ -465,7 +464,7 @@ doc_parse_at(struct doc_parser *p, struct doc_batch *b, size_t i)
 	struct span line = d->line;
 	char *copy = NULL;
 
-	/* The line that was given an LF lacks the bytes behind it. */
+	/* A line that was given an LF has no padding after it. */
 	if (line.p < b->chunk.p || line.p >= b->chunk.p + b->chunk.n) {
 		copy = memcpy(xcalloc(1, line.n + DOC_PADDING), line.p,
 			      line.n);

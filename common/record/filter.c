@@ -47,8 +47,8 @@ open_side(struct output **to, const struct filter_opts *o, const char *name,
 	if (!path)
 		return 0;
 	if (is_stdout(path) && is_stdout(o->output))
-		return err_set(e, "%s -: stdout has the documents: give "
-			       "-o FILE", name);
+		return err_set(e, "%s -: documents go to stdout: give -o FILE",
+			       name);
 	*to = output_open(path, e);
 	return *to ? 0 : -1;
 }

@@ -79,8 +79,8 @@ within_limit(const struct part *p, uint32_t vocab, uint64_t at, size_t n,
 		return 0;
 	for (i = 0; ids[i] < vocab; i++)
 		;
-	return err_set(e, "%s: offset %llu: token %llu is id %u, the vocabulary "
-		       "has %u", p->name, (unsigned long long)
+	return err_set(e, "%s: offset %llu: token %llu is id %u, the "
+		       "vocabulary has %u", p->name, (unsigned long long)
 		       (p->tok_offset + (at + i) * p->width),
 		       (unsigned long long)(at + i), ids[i], vocab);
 }
@@ -90,8 +90,8 @@ shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
 	    struct err *e)
 {
 	if (at > s->info.tokens || n > s->info.tokens - at)
-		return err_set(e, "%s: tokens %llu to %llu asked for, the stream "
-			       "has %llu", s->part[0].name,
+		return err_set(e, "%s: no tokens %llu to %llu: the stream has "
+			       "%llu", s->part[0].name,
 			       (unsigned long long)at,
 			       (unsigned long long)(at + n),
 			       (unsigned long long)s->info.tokens);
@@ -149,8 +149,8 @@ shards_doc(const struct shards *s, uint64_t d, struct shard_doc *out,
 	uint64_t k;
 
 	if (d >= s->info.pieces)
-		return err_set(e, "%s: document %llu asked for, the stream has "
-			       "%llu", s->part[0].name, (unsigned long long)d,
+		return err_set(e, "%s: no document %llu: the stream has %llu",
+			       s->part[0].name, (unsigned long long)d,
 			       (unsigned long long)s->info.pieces);
 	p = part_of_doc(s, d);
 	k = d - p->first_doc;
@@ -238,7 +238,7 @@ window_exists(const struct shards *s, uint32_t T, uint64_t k, struct err *e)
 			       "of %u and its targets, have %llu",
 			       s->part[0].name, (unsigned long long)T + 1, T,
 			       (unsigned long long)s->info.tokens);
-	return err_set(e, "%s: window %llu asked for, there are %llu",
+	return err_set(e, "%s: no window %llu: there are %llu",
 		       s->part[0].name, (unsigned long long)k,
 		       (unsigned long long)n);
 }

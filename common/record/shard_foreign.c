@@ -61,7 +61,7 @@ token(const struct part *p, uint64_t at)
 	return v;
 }
 
-/* Bounds of one part from the BOS in front or the EOS behind documents. */
+/* Boundaries of one part from the BOS before or the EOS after documents. */
 static void
 infer(struct part *p, int64_t id, int behind, uint64_t carry)
 {

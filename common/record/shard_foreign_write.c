@@ -75,7 +75,8 @@ gz_begin(struct shard_foreign_writer *w, struct err *e)
 }
 
 static int
-gz_put(struct shard_foreign_writer *w, const struct buf *b, int flush, struct err *e)
+gz_put(struct shard_foreign_writer *w, const struct buf *b, int flush,
+       struct err *e)
 {
 	unsigned char out[1 << 14];
 	int r;
@@ -238,8 +239,8 @@ megatron(struct shard_foreign_writer *w, const uint32_t *ids, size_t n,
 
 /* start,end,path,id */
 static int
-csv(struct shard_foreign_writer *w, struct span id, const uint32_t *ids, size_t n,
-    struct err *e)
+csv(struct shard_foreign_writer *w, struct span id, const uint32_t *ids,
+    size_t n, struct err *e)
 {
 	uint64_t start = w->tokens;
 	int quote = 0;
@@ -264,8 +265,8 @@ csv(struct shard_foreign_writer *w, struct span id, const uint32_t *ids, size_t 
 }
 
 static int
-jsonl(struct shard_foreign_writer *w, struct span id, const uint32_t *ids, size_t n,
-      struct err *e)
+jsonl(struct shard_foreign_writer *w, struct span id, const uint32_t *ids,
+      size_t n, struct err *e)
 {
 	size_t i;
 

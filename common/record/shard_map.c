@@ -48,7 +48,8 @@ map_fd(struct shard_map *m, int fd, size_t n, struct err *e)
 	m->p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (m->p == MAP_FAILED) {
 		m->p = NULL;
-		return err_sys(e, errno, "%s: cannot map %zu bytes", m->name, n);
+		return err_sys(e, errno, "%s: cannot map %zu bytes", m->name,
+			       n);
 	}
 	m->how = MAP_MAPPED;
 	return 0;

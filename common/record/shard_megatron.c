@@ -15,10 +15,7 @@
 
 enum { IDX_HEADER = 34 };
 
-/*
- * The pointers of sequences that lie one behind
- * the other without a gap are the sums of their lengths, which is checked.
- */
+/* Sequences must be adjacent: each pointer is the sum of the lengths before. */
 static int
 megatron_index(struct part *p, const struct shard_map *m,
 	       const struct shard_map *x, struct err *e)
@@ -31,12 +28,13 @@ megatron_index(struct part *p, const struct shard_map *m,
 	docs = shard_get64(b + 26);
 	if (seqs > left / 12 || docs > (left - seqs * 12) / 8 || docs == 0)
 		return err_set(e, "%s: %zu bytes are too few for %llu "
-			       "sequences and %llu document bounds", x->name,
+			       "sequences and %llu document boundaries",
+			       x->name,
 			       x->n, (unsigned long long)seqs,
 			       (unsigned long long)docs);
 	left -= seqs * 12 + docs * 8;
 	if (left != 0 && left != seqs)		/* modes, a byte a sequence */
-		return err_set(e, "%s: %llu bytes too many", x->name,
+		return err_set(e, "%s: %llu bytes too long", x->name,
 			       (unsigned long long)left);
 	len = b + IDX_HEADER;
 	ptr = len + seqs * 4;
@@ -49,8 +47,8 @@ megatron_index(struct part *p, const struct shard_map *m,
 
 		if (to < i || to > seqs || (k == 0 && to != 0) ||
 		    (k == docs - 1 && to != seqs))
-			return err_set(e, "%s: document bound %llu is sequence "
-				       "%llu of %llu", x->name,
+			return err_set(e, "%s: document boundary %llu is at "
+				       "sequence %llu of %llu", x->name,
 				       (unsigned long long)k,
 				       (unsigned long long)to,
 				       (unsigned long long)seqs);
@@ -102,7 +100,8 @@ shard_megatron_open(struct shards *s, struct part *p,
 	b = x->p;
 	if (x->n < IDX_HEADER || shard_sniff(b, 9) != SHARD_MEGATRON ||
 	    shard_get64(b + 9) != 1) {
-		err_set(e, "%s: offset 0: no Megatron index of version 1", name);
+		err_set(e, "%s: offset 0: not a Megatron index of version 1",
+			name);
 		goto out;
 	}
 	if (b[17] != 8 && b[17] != 4) {

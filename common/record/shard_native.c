@@ -1,16 +1,16 @@
 /*
- * shard_native.c - .tok segments: found from their end, checked on the way
+ * shard_native.c - .tok segments: found from the end, verified when touched
  *
- * A file is a row of segments.  The foot at the end of each says how long it
- * is, so a mapped file is taken apart from its end in as many steps as it has
- * segments.  Opening checks header, tail, index and foot of each; a block is
- * checked whole (XXH3-64 of header and body, records in order, ids below the
- * vocabulary) when it is first touched, and a flag remembers that.  Two
- * threads may check the same block at once: both write the same flag.
+ * A file is a sequence of segments.  The foot of each has its length, so that
+ * a mapped file is taken apart from its end, in one step per segment.  Opening
+ * verifies header, tail, index and foot.  A block is verified whole (XXH3-64
+ * of header and body, records in order, ids below the vocabulary) when it is
+ * first touched, and a flag remembers that.  If two threads verify the same
+ * block at once, both set the same flag.
  *
- * A token is found in O(1): blocks hold at most block_tokens tokens, so the
- * block of token t is number t / block_tokens or a later one, and in every
- * file without masses of empty documents it is that one.
+ * A token is found in O(1): blocks hold at most block_tokens tokens, so token
+ * t is in block t / block_tokens or a later one; the latter only if there are
+ * very many empty documents.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -34,14 +34,14 @@ header_ok(const struct tok_header *h)
 	       h->check == check_of(h, offsetof(struct tok_header, check));
 }
 
-/* What is wrong with the values of a header whose checksum is right. */
+/* What is wrong with a header whose checksum is right; NULL: nothing. */
 static const char *
 header_fault(const struct tok_header *h)
 {
 	if (h->version != TOK_VERSION || h->bytes != sizeof(*h))
 		return "written in a later version of the format";
 	if (h->width != 2 && h->width != 4)
-		return "ids of neither 2 nor 4 bytes";
+		return "ids are neither 2 nor 4 bytes";
 	if (h->vocab == 0 || (h->width == 2 && h->vocab > 65536))
 		return "the vocabulary does not fit the ids";
 	if (h->flags & ~(uint32_t)TOK_FLAGS || h->policy > POLICY_PAD)
@@ -50,7 +50,7 @@ header_fault(const struct tok_header *h)
 		return "impossible block size";
 	if ((h->flags & TOK_WINDOWS) && (h->seq_len == 0 ||
 	    h->seq_len == UINT32_MAX))
-		return "windows of no length";
+		return "windows without a length";
 	return NULL;
 }
 
@@ -82,10 +82,7 @@ records_of(const struct part *p, const struct tok_block *b)
 	       pad8((size_t)b->tokens * p->width));
 }
 
-/*
- * The foot could not be trusted: walk from the start of the file to name the
- * place and the fault.
- */
+/* The end of the file is wrong: find place and fault from its start. */
 static int
 diagnose(const struct shard_map *m, struct err *e)
 {
@@ -99,11 +96,13 @@ diagnose(const struct shard_map *m, struct err *e)
 		left = m->n - off;
 		h = (const struct tok_header *)(p + off);
 		if (left < sizeof(*h))
-			return err_set(e, "%s: offset %zu: truncated: %zu bytes "
+			return err_set(e, "%s: offset %zu: truncated: %zu "
+				       "bytes "
 				       "where a header has %zu", m->name, off,
 				       left, sizeof(*h));
 		if (memcmp(h->magic, TOK_MAGIC, 8) != 0)
-			return err_set(e, "%s: offset %zu: no shard begins here",
+			return err_set(e, "%s: offset %zu: not the start of a "
+				       "shard",
 				       m->name, off);
 		if (!header_ok(h))
 			return err_set(e, "%s: offset %zu: damaged header "
@@ -124,7 +123,8 @@ diagnose(const struct shard_map *m, struct err *e)
 			if (b->check != check_of(b,
 			    offsetof(struct tok_block, check)))
 				return err_set(e, "%s: offset %zu: damaged "
-					       "block (checksum)", m->name, off);
+					       "block (checksum)", m->name,
+					       off);
 			want = sizeof(*b) + body_bytes(h, b);
 			if (left < want)
 				return err_set(e, "%s: offset %zu: truncated: "
@@ -182,7 +182,8 @@ segment(struct part *p, const struct shard_map *m, size_t end)
 	const unsigned char *file = m->p;
 	const struct tok_foot *f;
 	const struct tok_tail *t;
-	const size_t least = sizeof(struct tok_header) + sizeof(*t) + sizeof(*f);
+	const size_t least = sizeof(struct tok_header) + sizeof(*t) +
+	    sizeof(*f);
 
 	if (end < least || end % 8)
 		return -1;
@@ -247,7 +248,7 @@ shard_native_open(struct shards *s, const struct shard_map *m, struct err *e)
 	return 0;
 }
 
-/* Do the segments of one stream agree on what an id and a window mean? */
+/* The segments of one stream must agree on ids and windows. */
 int
 shard_native_join(struct shards *s, struct err *e)
 {
@@ -277,8 +278,8 @@ shard_native_join(struct shards *s, struct err *e)
 			what = "window length";
 		if (what) {
 			XXH3_freeState(x);
-			return err_set(e, "%s: offset %llu: another %s than in "
-				       "%s: not one stream", p->name,
+			return err_set(e, "%s: offset %llu: its %s differs "
+				       "from %s: not one stream", p->name,
 				       (unsigned long long)p->offset, what,
 				       s->part[0].name);
 		}
@@ -306,9 +307,9 @@ shard_native_join(struct shards *s, struct err *e)
 }
 
 /*
- * A folder holds whole sets: each numbered from 0, each file bound to the one
- * before by the checksum of its foot, the last one marked.  So a missing file
- * and files of two runs beside each other are found.
+ * A folder holds complete sets: numbered from 0, each file linked to the one
+ * before by the checksum of its foot, the last one marked.  A missing file or a
+ * mix of two runs is therefore detected.
  */
 int
 shard_native_chain(const struct shards *s, size_t from, size_t to,
@@ -321,11 +322,11 @@ shard_native_chain(const struct shards *s, size_t from, size_t to,
 		const struct part *p = &s->part[i];
 
 		if (p->head->number != want || p->head->prev != prev)
-			return err_set(e, "%s: is number %llu of its set and "
-				       "does not follow %s in folder %s: a "
-				       "shard is missing or of another run "
-				       "(name the files to read them as they "
-				       "are)", p->name,
+			return err_set(e, "%s: number %llu of its set does not "
+				       "follow %s in folder %s: a shard is "
+				       "missing or from another run (name "
+				       "the files to read them as they are)",
+				       p->name,
 				       (unsigned long long)p->head->number,
 				       want ? p[-1].name : "nothing", folder);
 		want = p->tail->flags & TOK_LAST ? 0 : want + 1;
@@ -366,7 +367,7 @@ largest(const void *p, uint32_t width, size_t n)
 	return m;
 }
 
-/* Records in order; without windows they cover the block without a gap. */
+/* Records are in order; without windows they leave no gap. */
 static const char *
 records_fault(const struct part *p, const struct tok_block *b)
 {
@@ -377,13 +378,13 @@ records_fault(const struct part *p, const struct tok_block *b)
 
 	for (i = 0; i < b->records; i++) {
 		if (r[i].start > b->tokens || r[i].tokens > left - r[i].start)
-			return "a document beyond the end";
+			return "a document extends past the end";
 		if (r[i].start < at || (!windows && i && r[i].start != at))
 			return "documents overlap or leave a gap";
 		if (r[i].id_end < id || r[i].id_end > b->id_bytes)
 			return "document ids out of order";
 		if (r[i].start == b->tokens && r[i].tokens)
-			return "a document that begins in the next block";
+			return "a document begins in the next block";
 		at = r[i].start + r[i].tokens;
 		id = r[i].id_end;
 		if (at > b->tokens && i + 1 < b->records)
@@ -410,14 +411,14 @@ block_check(const struct part *p, uint64_t n, struct err *e)
 	    b->tokens != tok - x->first_token ||
 	    b->records != rec - x->first_record ||
 	    size != sizeof(*b) + body_bytes(p->head, b))
-		return block_bad(p, n, e, "not what the index says");
+		return block_bad(p, n, e, "does not match the index");
 	if (b->body != check_of(b + 1, size - sizeof(*b)))
 		return block_bad(p, n, e, "checksum");
 	if ((what = records_fault(p, b)))
 		return block_bad(p, n, e, what);
 	if (b->tokens &&
 	    largest(b + 1, p->width, b->tokens) >= p->head->vocab)
-		return block_bad(p, n, e, "an id beyond the vocabulary");
+		return block_bad(p, n, e, "an id is outside the vocabulary");
 	__atomic_store_n(&p->checked[n], 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -534,7 +535,7 @@ shard_native_doc_at(const struct part *p, uint64_t at, struct err *e)
 	return b->first_record + lo - 1;	/* none at all: UINT64_MAX */
 }
 
-/* Every block, and what only all blocks together show. */
+/* Every block, and the totals in the tail. */
 int
 shard_native_verify(const struct part *p, struct err *e)
 {

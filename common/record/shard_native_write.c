@@ -1,11 +1,11 @@
 /*
  * shard_native_write.c - writer of .tok segments, without a seek
  *
- * Tokens and the records of the documents that begin among them are gathered
- * into a block; a full block goes out with its checksums.  What the tail
- * needs at the end is an index of 24 bytes a block.  Memory: a block (at
- * most 256 KiB of ids, 1.5 MiB of records, about 4 MiB of document ids) and
- * the index, 0.4 MB for each thousand million tokens.
+ * Tokens and the records of documents that begin among them are collected in
+ * a block; a full block is written with its checksums.  The tail needs an
+ * index of 24 bytes per block.  Memory: a block (at most 256 KiB of ids, 1.5
+ * MiB of records, about 4 MiB of document ids) and the index, 0.4 MB per
+ * billion tokens.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -72,9 +72,10 @@ shard_native_writer_free(struct shard_native_writer *w)
 	free(w);
 }
 
-/* Begin a segment; its number and the tie to the one before are kept here. */
+/* Begin a segment; the writer keeps its number and the link to the last. */
 int
-shard_native_begin(struct shard_native_writer *w, struct output *o, struct err *e)
+shard_native_begin(struct shard_native_writer *w, struct output *o,
+		   struct err *e)
 {
 	struct tok_header *h = &w->head;
 
@@ -130,15 +131,15 @@ flush_block(struct shard_native_writer *w, struct err *e)
 }
 
 static int
-put_record(struct shard_native_writer *w, struct span id, uint64_t tokens, uint64_t from,
-	   struct err *e)
+put_record(struct shard_native_writer *w, struct span id, uint64_t tokens,
+	   uint64_t from, struct err *e)
 {
 	struct tok_block *b = &w->block;
 	struct tok_record *r;
 
 	if (id.n > TOK_ID_MAX)
-		return err_set(e, "document id of %zu bytes, at most %d can be "
-			       "kept: %.60s...", id.n, TOK_ID_MAX, id.p);
+		return err_set(e, "document id of %zu bytes, at most %d are "
+			       "possible: %.60s...", id.n, TOK_ID_MAX, id.p);
 	if (b->records == TOK_BLOCK_RECORDS || w->names.n > TOK_BLOCK_IDS ||
 	    (tokens && b->tokens == TOK_BLOCK_TOKENS))
 		if (flush_block(w, e) < 0)
@@ -156,7 +157,8 @@ put_record(struct shard_native_writer *w, struct span id, uint64_t tokens, uint6
 }
 
 static int
-put_ids(struct shard_native_writer *w, const uint32_t *ids, size_t n, struct err *e)
+put_ids(struct shard_native_writer *w, const uint32_t *ids, size_t n,
+	struct err *e)
 {
 	struct tok_block *b = &w->block;
 	size_t i, m;
@@ -183,7 +185,8 @@ put_ids(struct shard_native_writer *w, const uint32_t *ids, size_t n, struct err
 }
 
 int
-shard_native_doc_put(struct shard_native_writer *w, struct span id, const uint32_t *ids, size_t n,
+shard_native_doc_put(struct shard_native_writer *w, struct span id,
+		     const uint32_t *ids, size_t n,
 	struct err *e)
 {
 	if (put_record(w, id, n, 0, e) < 0)
@@ -192,7 +195,8 @@ shard_native_doc_put(struct shard_native_writer *w, struct span id, const uint32
 }
 
 int
-shard_native_window(struct shard_native_writer *w, const uint32_t *ids, size_t real,
+shard_native_window(struct shard_native_writer *w, const uint32_t *ids,
+		    size_t real,
 	   const struct shard_part *v, size_t nv, struct err *e)
 {
 	size_t all = (size_t)w->head.seq_len + 1, i, at = 0, n;
@@ -208,7 +212,8 @@ shard_native_window(struct shard_native_writer *w, const uint32_t *ids, size_t r
 		at += v[i].n;
 	}
 	if (at != real || real > all || i < nv)
-		return err_set(e, "window of %zu tokens whose parts have others",
+		return err_set(e, "window of %zu tokens, but its parts have "
+			       "other lengths",
 			       real);
 	w->tail.padding += all - real;
 	for (i = 0; i < 256; i++)

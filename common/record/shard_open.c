@@ -22,13 +22,13 @@ const char *const shard_format_names[] = {
 	"jsonl", NULL
 };
 
-/* The last one is written and not read. */
+/* The same without jsonl, which is only written. */
 const char *const shard_read_names[] = {
 	"auto", "assay", "llmc", "nanogpt", "megatron", "datatrove", "npy",
 	NULL
 };
 
-/* What the files of a format end in; NULL: not read. */
+/* Suffix of the files of a format; NULL: not read. */
 static const char *const suffix[] = {
 	NULL, ".tok", ".bin", ".bin", ".bin", ".ds", ".npy", NULL
 };
@@ -78,7 +78,7 @@ has_idx(const char *path)
 	return r;
 }
 
-/* Files that only belong to a shard: a shell lists them with it. */
+/* Files that belong to a shard, which *.bin* and the like also match. */
 static int
 companion(const char *path)
 {
@@ -92,7 +92,7 @@ companion(const char *path)
 	return 0;
 }
 
-/* All shards of a folder; the suffix decides which format is looked for. */
+/* All shards of a folder, of one format by their suffix. */
 static int
 folder_list(const char *dir, enum shard_format f, struct list *l,
 	    struct err *e)
@@ -129,8 +129,8 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 			f == SHARD_AUTO ? "*.tok *.bin *.ds *.npy" :
 			suffix[f]);
 	if (!e->set && kinds > 1)
-		err_set(e, "%s: shards of several formats, --shard-format says "
-			"which", dir);
+		err_set(e, "%s: shards of several formats: choose one with "
+			"--shard-format", dir);
 	for (i = 0; i < all.n; i++) {
 		if (!e->set && shard_ends_with(all.v[i], known[pick]))
 			list_add(l, xstrdup(all.v[i]));
@@ -158,16 +158,16 @@ detect(const struct shard_map *m, struct err *e)
 	if (has_idx(m->name))
 		return SHARD_MEGATRON;
 	if (m->n == 0)
-		err_set(e, "%s: empty: no shard", m->name);
+		err_set(e, "%s: empty: not a shard", m->name);
 	else if (m->n >= 4 && (memcmp(b, "\x28\xb5\x2f\xfd", 4) == 0 ||
 		 memcmp(b, "\x1f\x8b", 2) == 0))
-		err_set(e, "%s: compressed: unpack it first, or pipe it in from "
-			"zstd -dc or gzip -dc", m->name);
+		err_set(e, "%s: compressed: decompress it first, or read it "
+			"from a pipe (zstd -dc, gzip -dc)", m->name);
 	else if (shard_ends_with(m->name, ".tok"))
 		err_set(e, "%s: offset 0: not the header of a shard", m->name);
 	else
-		err_set(e, "%s: no magic number tells its format: "
-			"--shard-format nanogpt, datatrove or npy must say",
+		err_set(e, "%s: no magic number: name its format with "
+			"--shard-format nanogpt, datatrove or npy",
 			m->name);
 	return SHARD_AUTO;
 }
@@ -185,15 +185,15 @@ open_file(struct shards *s, const char *path, size_t folder, struct err *e)
 	if (f == SHARD_AUTO)
 		return -1;
 	if (s->info.format && s->info.format != f)
-		return err_set(e, "%s: format %s, but %s before it: not one "
-			       "stream", s->map[k].name, shard_format_names[f],
+		return err_set(e, "%s: format %s after %s: not one stream",
+			       s->map[k].name, shard_format_names[f],
 			       shard_format_names[s->info.format]);
 	s->info.format = f;
 	if (f == SHARD_ASSAY) {
 		struct shard_map m = s->map[k];
 
 		if (m.n == 0)
-			return err_set(e, "%s: empty: no shard", m.name);
+			return err_set(e, "%s: empty: not a shard", m.name);
 		return shard_native_open(s, &m, e);
 	}
 	return shard_foreign_open(s, (size_t)k, e);
@@ -215,14 +215,15 @@ open_folder(struct shards *s, const char *dir, size_t number, struct err *e)
 	return r;
 }
 
-/* Parts into one stream: first tokens, first documents, common facts. */
+/* Parts into one stream: first tokens, first documents, common values. */
 static int
 join(struct shards *s, struct err *e)
 {
 	struct shard_info *o = &s->info;
 	size_t i;
 
-	if ((o->format == SHARD_ASSAY ? shard_native_join : shard_foreign_join)(s, e) < 0)
+	if ((o->format == SHARD_ASSAY ? shard_native_join :
+	     shard_foreign_join)(s, e) < 0)
 		return -1;
 	for (i = 0; i < s->nparts; i++) {
 		struct part *p = &s->part[i];
@@ -267,7 +268,7 @@ shards_open_hint(const char *const *paths, size_t n, const struct shard_hint *h,
 	int r = 0;
 
 	if (h->format == SHARD_JSONL)
-		r = err_set(e, "%s: --shard-format jsonl is written, not read",
+		r = err_set(e, "%s: --shard-format jsonl cannot be read",
 			    n ? paths[0] : "<stdin>");
 	else if (n == 0)
 		r = open_file(s, NULL, 0, e);
@@ -280,7 +281,8 @@ shards_open_hint(const char *const *paths, size_t n, const struct shard_hint *h,
 			r = open_file(s, paths[i], 0, e);
 	}
 	if (r == 0 && s->nparts == 0)
-		r = err_set(e, "%s: no shard, only what belongs to one",
+		r = err_set(e, "%s: not a shard, but a file that belongs to "
+			    "one",
 			    paths[0]);
 	return finish(s, r, e);
 }
@@ -310,7 +312,7 @@ shards_open_mem(const void *p, size_t n, const char *name,
 	if (!s->info.format)
 		r = -1;
 	else if (s->info.format == SHARD_ASSAY && n == 0)
-		r = err_set(e, "%s: empty: no shard", name);
+		r = err_set(e, "%s: empty: not a shard", name);
 	else if (s->info.format == SHARD_ASSAY)
 		r = shard_native_open(s, m, e);
 	else

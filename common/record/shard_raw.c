@@ -59,8 +59,8 @@ llmc(struct part *p, const struct shard_map *m, struct err *e)
 		return err_set(e, "%s: offset 8: %d tokens", m->name,
 			       (int)shard_get32(b + 8));
 	if (m->n != want)
-		return err_set(e, "%s: %zu bytes, but its header says %llu "
-			       "tokens, which make %llu", m->name, m->n,
+		return err_set(e, "%s: %zu bytes, but its header has %llu "
+			       "tokens, expected %llu bytes", m->name, m->n,
 			       (unsigned long long)n, (unsigned long long)want);
 	p->tok = b + LLMC_HEADER;
 	p->tok_offset = LLMC_HEADER;
@@ -76,13 +76,13 @@ raw(struct part *p, const struct shard_map *m, struct err *e)
 	if (m->n == 0)
 		return err_set(e, "%s: empty", m->name);
 	if (m->n % p->width)
-		return err_set(e, "%s: %zu bytes are no whole number of ids of "
-			       "%u bytes", m->name, m->n, p->width);
+		return err_set(e, "%s: %zu bytes are not a multiple of the %u "
+			       "bytes of an id", m->name, m->n, p->width);
 	p->tokens = m->n / p->width;
 	return 0;
 }
 
-/* Width of a raw file from its index, the caller, or the vocabulary. */
+/* Width of raw ids from the caller, the index, or the vocabulary. */
 static uint32_t
 raw_width(const struct shards *s, uint64_t bytes, uint64_t last_end)
 {
@@ -111,7 +111,7 @@ ends_ascend(const struct part *p, const char *index, struct err *e)
 	return 0;
 }
 
-/* NAME.index: u64 ends.  0: read or none there; the map must not move. */
+/* NAME.index: u64 ends of documents. */
 static int
 index_ends(struct shards *s, struct part *p, const char *index, struct err *e)
 {
@@ -120,8 +120,8 @@ index_ends(struct shards *s, struct part *p, const char *index, struct err *e)
 	if (k < 0)
 		return -1;
 	if (s->map[k].n % 8)
-		return err_set(e, "%s: %zu bytes are no whole number of "
-			       "document ends of 8 bytes", index, s->map[k].n);
+		return err_set(e, "%s: %zu bytes are not a multiple of the 8 "
+			       "bytes of a document end", index, s->map[k].n);
 	p->ends = s->map[k].p;
 	p->docs = s->map[k].n / 8;
 	p->bounds = 1;
@@ -160,7 +160,7 @@ out:
 
 /* --- OLMo --- */
 
-/* One line of the csv from q: fields as spans with quotes; returns its end. */
+/* Split one csv line at q into quoted fields; returns its end. */
 static char *
 csv_line(char *q, char *end, struct span *f, size_t max, size_t *n)
 {
@@ -181,7 +181,7 @@ csv_line(char *q, char *end, struct span *f, size_t max, size_t *n)
 	return q < end ? q + 1 : q;
 }
 
-/* Take quotes off in place behind *to; returns the new end of *to. */
+/* Append f without quotes at `to`, in place; returns the new end. */
 static char *
 csv_unquote(char *to, struct span f)
 {
@@ -249,8 +249,8 @@ npy(struct shards *s, struct part *p, const struct shard_map *m, struct err *e)
 	int r = -1;
 
 	if (m->n >= 6 && memcmp(m->p, "\x93NUMPY", 6) == 0) {
-		err_set(e, "%s: a NumPy file with a header; OLMo's .npy is raw "
-			"ids", m->name);
+		err_set(e, "%s: a NumPy file with a header; OLMo's .npy has "
+			"raw ids", m->name);
 		goto out;
 	}
 	if (path_exists(csv)) {
@@ -285,7 +285,7 @@ raw_or_llmc(struct shards *s, struct part *p, const struct shard_map *m,
 	int r = -1;
 
 	if (p->format == SHARD_NANOGPT && shard_sniff(m->p, m->n)) {
-		err_set(e, "%s: begins like a shard of another format, not "
+		err_set(e, "%s: starts like a shard of another format, not "
 			"with raw ids", m->name);
 		goto out;
 	}

@@ -119,11 +119,11 @@ make_dirs(struct shard_writer *w, struct err *e)
 	else if (errno != EEXIST)
 		return err_sys(e, errno, "%s: cannot make folder", s);
 	else if (stat(s, &st) < 0 || !S_ISDIR(st.st_mode))
-		return err_set(e, "%s: is no folder", s);
+		return err_set(e, "%s: not a folder", s);
 	return 0;
 }
 
-/* What the format cannot hold is said before anything is written. */
+/* Refuse what the format cannot hold before anything is written. */
 static int
 refuse(const struct shard_writer *w, struct err *e)
 {
@@ -132,15 +132,15 @@ refuse(const struct shard_writer *w, struct err *e)
 	if (w->info.vocab == 0)
 		return err_set(e, "the vocabulary size is unknown");
 	if (!w->dir && w->format != SHARD_ASSAY && w->format != SHARD_JSONL)
-		return err_set(e, "--shard-format %s is several files: it "
-			       "needs a folder (-o DIR)", name);
+		return err_set(e, "--shard-format %s writes several files: "
+			       "give a folder (-o DIR)", name);
 	if (w->info.windows && w->format != SHARD_ASSAY)
-		return err_set(e, "--shard-format %s holds documents, not "
-			       "windows: best-fit, pad and shuffle need assay",
+		return err_set(e, "--shard-format %s has no windows: best-fit, "
+			       "pad and shuffle need assay",
 			       name);
 	if (w->format == SHARD_LLMC && w->limit > INT32_MAX)
-		return err_set(e, "--shard-format llmc: %llu tokens a shard, "
-			       "its readers want less than 2^31",
+		return err_set(e, "--shard-format llmc: %llu tokens per shard, "
+			       "its readers need less than 2^31",
 			       (unsigned long long)w->limit);
 	if (w->format == SHARD_MEGATRON && w->info.vocab > INT32_MAX)
 		return err_set(e, "--shard-format megatron: ids do not fit");
@@ -261,7 +261,7 @@ release(struct shard_writer *w)
 	free(w);
 }
 
-/* A numbered file that the new set has not, of the kind that it replaces? */
+/* Is it a numbered file of the set that is replaced, and not of the new one? */
 static int
 stale(const struct shard_writer *w, const char *name)
 {
@@ -308,7 +308,7 @@ remove_stale(const struct shard_writer *w, struct err *e)
 	return r;
 }
 
-/* All bytes to the device: of what can fail, the renames are left. */
+/* All bytes to the device; after that only the renames can fail. */
 static int
 finish(struct shard_writer *w, struct err *e)
 {

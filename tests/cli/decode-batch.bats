@@ -110,7 +110,7 @@ packed() {
 	[ "$n" -eq $(((total - 1) / 64)) ]
 	run decode-batch --window "$n" --ids train
 	[ "$status" -eq 2 ]
-	[[ "$output" == *"window $n asked for, there are $n"* ]]
+	[[ "$output" == *"no window $n: there are $n"* ]]
 }
 
 @test "a stream too short for a window and its targets" {

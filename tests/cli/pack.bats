@@ -455,12 +455,12 @@ times() {
 	mkdir "$T/both"
 	ln -s both "$T/link"
 	run -2 pack --val-frac 0.5 --val-out "$T/link" -o "$T/both/" "$WEB"
-	[[ "$output" == *"--val-out is the folder of -o"* ]]
+	[[ "$output" == *"--val-out and -o are the same folder"* ]]
 	run -2 pack --val-frac 0.5 --val-out "$T/new" -o "$T/new" "$WEB"
 	[ -z "$(ls -A "$T/both")" ]
 	[ ! -e "$T/new" ]
 	run -2 pack --val-frac 0.5 --val-out - "$WEB"
-	[[ "$output" == *"--val-out -: a folder is needed"* ]]
+	[[ "$output" == *"--val-out - is not possible: give a folder"* ]]
 }
 
 @test "shards, validation shards and counts appear together or not at all" {
@@ -484,7 +484,7 @@ times() {
 
 @test "what does not go together is a usage error" {
 	run -2 "$BIN/pack" "$WEB"
-	[[ "$output" == *"--tokenizer FILE is needed"*usage:* ]]
+	[[ "$output" == *"--tokenizer FILE is required"*usage:* ]]
 	run -2 pack --val-frac 0.1 "$WEB"
 	run -2 pack --val-out "$T/v" "$WEB"
 	run -2 pack --shard-format llmc "$WEB"

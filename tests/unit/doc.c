@@ -364,10 +364,10 @@ bad_lines(void **state)
 		{"{\"text\":5}\n", "\"text\" is a number, not a string"},
 		{"{\"text\":null}\n", "byte 9: \"text\" is null, not a string"},
 		{"{\"id\":1}\n", "no key \"text\""},
-		{"[]\n", "byte 1: no JSON object; a document is one line, "
+		{"[]\n", "byte 1: not a JSON object; a document is one line, "
 		 "{\"text\":\"...\"}"},
-		{"{\n", "byte 1: no JSON object; a document is one line"},
-		{" Once upon\n", "byte 2: no JSON object; a document is"},
+		{"{\n", "byte 1: not a JSON object; a document is one line"},
+		{" Once upon\n", "byte 2: not a JSON object; a document is"},
 		{"{\"text\":\"b\"", "byte 12: unexpected end of JSON"},
 		{"{\"text\":\"\xff\"}", ""},
 		{"{\"text\":\"b\"} x\n", ""}, {"nul\n", ""},

@@ -203,14 +203,14 @@ sets_replace_and_are_whole(void **state)
 	same_as(s, &t, 1, 1);
 	shards_close(s);
 
-	/* a missing file and one of another run are seen */
+	/* a missing file and one from another run are detected */
 	rename(path("r/00001.tok"), path("r1"));
 	must_fail(path("r"), SHARD_AUTO, "a shard is missing");
 	rename(path("r1"), path("r/00001.tok"));
 	write_set(path("q"), SHARD_ASSAY, &u, 300, 200);
 	rename(path("r/00001.tok"), path("r1"));
 	rename(path("q/00001.tok"), path("r/00001.tok"));
-	must_fail(path("r"), SHARD_AUTO, "of another run");
+	must_fail(path("r"), SHARD_AUTO, "from another run");
 	rename(path("r1"), path("r/00001.tok"));
 
 	/* a shorter set takes the place of the longer one */
