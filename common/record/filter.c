@@ -1,11 +1,10 @@
 /*
- * filter.c - what every filter of documents does with its documents
+ * filter.c - the outputs of a program that filters documents
  *
- * Lines are written as they came, from the block that holds them; output.h
- * gathers them into large writes.  A line with a new text is put together
- * from three parts: what stands before the raw value of --text-key, the new
- * value, what stands behind.  Where a key comes twice the last counts, so it
- * is the last that is replaced.
+ * Lines are written from the block that holds them; output.h combines them
+ * into large writes.  A line with a new text has three parts: the bytes before
+ * the raw value of --text-key, the new value, the bytes after it.  If a key
+ * occurs twice the last counts, so the last is replaced.
  */
 #include "record/filter.h"
 

@@ -1,10 +1,10 @@
 /*
- * filter.h - what every filter of documents does with its documents
+ * filter.h - the outputs of a program that filters documents
  *
- * Kept lines go byte for byte and in input order to stdout or -o; each
- * decision is one line of --report; the books go to --stats; --check turns
- * "something would go" into status 1.  All of it is called by one thread, in
- * input order (the write() of a pipeline).
+ * Kept lines go byte for byte and in input order to stdout or -o, a line per
+ * decision to --report, counters to --stats; --check turns "something would
+ * be dropped" into status 1.  Called by one thread, in input order (the
+ * write() of a docpipe).
  *
  *	struct filter *f = filter_open(&opts, &e);
  *	for each document d: one of
@@ -15,13 +15,12 @@
  *	filter_report(f, line, &e);	any number, at any time
  *	status = filter_commit(f, extra, &e);
  *
- * Bad lines (d->bad) may be handed to any of the three: they are counted,
- * reported as {"id","action":"skip"|"pass","reason":"bad","why"} and left out
- * or passed on untouched, as --on-bad says.
+ * Bad lines (d->bad) may be given to any of the three: they are counted,
+ * reported as {"id","action":"skip"|"pass","reason":"bad","why"}, and skipped
+ * or passed on unchanged as --on-bad says.
  *
- * Nothing appears under a name before filter_commit().  Where stdout is a
- * pipe, kept lines may have gone before a later line is found to be broken;
- * status 2 says so.
+ * No named output appears before filter_commit().  If stdout is a pipe, kept
+ * lines may have been written before a later line fails with status 2.
  */
 #ifndef ASSAY_FILTER_H
 #define ASSAY_FILTER_H
@@ -50,51 +49,51 @@ void filter_opts_init(struct filter_opts *o);
 	OPT_FLAG("check", &(o)->check, \
 		 "Exit with status 1 if anything is found", .brief = 1)
 
-struct filter;			/* one a program */
+struct filter;			/* one per program */
 
-/* Opens every output, so that a wrong name is told at once.  NULL: e. */
+/* Opens every output, so that a wrong name fails at once.  NULL: e. */
 struct filter *filter_open(const struct filter_opts *o, struct err *e);
-void filter_abort(struct filter *f);	/* temporary files go; NULL is fine */
+void filter_abort(struct filter *f);	/* remove outputs; NULL is fine */
 
-/* d goes on as it is.  Counts it in and kept. */
+/* Pass d on unchanged.  Counted as in and kept. */
 int filter_keep(struct filter *f, const struct doc *d, struct err *e);
 
-/* d goes.  Counts it in and dropped. */
+/* Drop d.  Counted as in and dropped. */
 int filter_drop(struct filter *f, const struct doc *d, struct err *e);
 
 /*
- * d goes on with another text (valid UTF-8): the value of --text-key is
- * replaced in its line, every other byte stays.  Counted as kept with the new
- * text's bytes and digest, and as cut.
+ * Pass d on with another text (valid UTF-8): the value of --text-key is
+ * replaced in its line, every other byte is unchanged.  Counted as kept with
+ * the new text's bytes and digest, and as cut.
  */
 int filter_cut(struct filter *f, const struct doc *d, struct span text,
 	       struct err *e);
 
 /*
- * d, which is not bad, gets one more member, "key":value, at the end of its
- * object: its line is then the filter's, until the next filter_mark().  Call
- * it before filter_keep() or filter_cut(); for --check something was found.
+ * Add a member "key":value at the end of the object d, which must not be bad.
+ * The new line is valid until the next filter_mark().  Call it before
+ * filter_keep() or filter_cut().  Counts as found for --check.
  */
 void filter_mark(struct filter *f, struct doc *d, const char *key,
 		 struct span value);
 
 /*
- * One line of the report, without its LF; nothing where there is no --report.
- * filter_reports() tells beforehand, to spare making the line.
+ * Write a line of the report, without its LF; does nothing without --report.
+ * filter_reports(): is there one?
  */
 int filter_reports(const struct filter *f);
 int filter_report(struct filter *f, struct span line, struct err *e);
 
-/* Something was found that is neither dropped nor cut (contam13 --list). */
+/* For --check: something was found but not dropped or cut. */
 void filter_found(struct filter *f);
 
 struct doc_stats *filter_stats(struct filter *f);
 
 /*
- * Bring all outputs to their names, or none.  extra, if n: the program's
- * own members of --stats, without braces, behind the common ones.  Warns of
- * bad lines, once.  Frees f whatever happens.  Returns EXIT_OK, EXIT_ANSWER
- * (--check, and something was dropped, cut or found), or -1.
+ * Give all outputs their names, or none.  extra, if not empty: the program's
+ * own members of --stats, without braces.  Warns of bad lines.  Frees f in any
+ * case.  Returns EXIT_OK, EXIT_ANSWER (--check, and something was dropped, cut
+ * or found), or -1.
  */
 int filter_commit(struct filter *f, struct span extra, struct err *e);
 

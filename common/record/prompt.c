@@ -1,8 +1,8 @@
 /*
- * prompt.c - see prompt.h
+ * prompt.c - prompts and texts to score, as JSON Lines
  *
- * Such files are small beside the work they ask for, so a line is parsed to
- * a tree and its shape is checked member by member.
+ * Such files are small compared with the work they ask for, so each line is
+ * parsed to a tree and checked member by member.
  */
 #include "record/prompt.h"
 
@@ -85,8 +85,8 @@ get_text(struct prompt_line *l, const struct json *j, const char *name,
 
 		if (x->type != JSON_NUMBER || !x->is_int || x->i < 0 ||
 		    x->i > UINT32_MAX)
-			return bad(l, e, name, " holds something that is no "
-				   "token id");
+			return bad(l, e, name, " contains something that is not "
+				   "a token id");
 		t->ids[i] = (uint32_t)x->i;
 	}
 	return 0;
@@ -99,7 +99,7 @@ get_choices(struct prompt_line *l, const struct json *j, struct err *e)
 	const struct json *a = json_get(j, "answer");
 
 	if (c->type != JSON_ARRAY || c->n < 2)
-		return bad(l, e, "choices", " is no array of two or more");
+		return bad(l, e, "choices", " is not an array of two or more");
 	l->choice = xcalloc(c->n, sizeof(*l->choice));
 	l->nchoices = c->n;
 	for (size_t i = 0; i < c->n; i++)
@@ -112,7 +112,7 @@ get_choices(struct prompt_line *l, const struct json *j, struct err *e)
 	return 0;
 }
 
-/* "ahead":N beside a continuation. */
+/* "ahead":N of a continuation. */
 static int
 get_ahead(struct prompt_line *l, const struct json *j, struct err *e)
 {
@@ -121,11 +121,10 @@ get_ahead(struct prompt_line *l, const struct json *j, struct err *e)
 	if (!x)
 		return 0;
 	if (l->answer >= 0)
-		return bad(l, e, "ahead", " goes with a continuation, not "
-			   "with choices");
+		return bad(l, e, "ahead", " needs a continuation, not choices");
 	if (x->type != JSON_NUMBER || !x->is_int || x->i < 1 ||
 	    x->i > PROMPT_AHEAD)
-		return bad(l, e, "ahead", " is no number from 1 to 64");
+		return bad(l, e, "ahead", " is not a number from 1 to 64");
 	l->ahead = x->i;
 	return 0;
 }
@@ -139,8 +138,8 @@ get_score(struct prompt_line *l, const struct json *j, struct err *e)
 		return -1;
 	if (json_get(j, "choices")) {
 		if (one)
-			return bad(l, e, "continuation", " and choices stand "
-				   "together: expected one of them");
+			return bad(l, e, "continuation", " and choices: expected "
+				   "one of them");
 		return get_choices(l, j, e) < 0 ? -1 : get_ahead(l, j, e);
 	}
 	l->choice = xcalloc(1, sizeof(*l->choice));
@@ -181,7 +180,7 @@ parse(struct prompt_reader *r, const char *p, size_t n, struct prompt_line *l,
 	if (!l->json)
 		return -1;
 	if (l->json->type != JSON_OBJECT)
-		return bad(l, e, "the line is no object", "");
+		return bad(l, e, "the line is not an object", "");
 	get_id(l, l->json);
 	if (r->kind == PROMPT_SCORE)
 		return get_score(l, l->json, e);

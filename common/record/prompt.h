@@ -1,10 +1,10 @@
 /*
- * prompt.h - lines that ask a model: prompts, and texts to score
+ * prompt.h - prompts and texts to score, as JSON Lines
  *
- * JSON Lines of {"prompt"}, {"context","continuation"} or
- * {"context","choices","answer"}, with an optional id; a continuation with
- * an optional "ahead", from 1 to PROMPT_AHEAD.  Blank lines are passed over.
- * A line that is none of these is an error "FILE:LINE: what".
+ * Lines are {"prompt"}, {"context","continuation"} or
+ * {"context","choices","answer"}, with an optional id; a continuation may have
+ * an "ahead" from 1 to PROMPT_AHEAD.  Blank lines are skipped.  Any other line
+ * is an error "FILE:LINE: what".
  */
 #ifndef ASSAY_PROMPT_H
 #define ASSAY_PROMPT_H
@@ -18,7 +18,7 @@
 
 enum { PROMPT_AHEAD = 64 };
 
-/* A text, or token ids that stand for one. */
+/* A text, or its token ids. */
 struct prompt_text {
 	struct span text;	/* when ids is NULL */
 	uint32_t *ids;		/* owned by the line; NULL: a text */
@@ -32,8 +32,8 @@ struct prompt_line {
 	struct prompt_text context;	/* or the prompt */
 	struct prompt_text *choice;	/* continuation: the only one */
 	size_t nchoices;		/* 0 for a prompt */
-	int64_t answer;			/* index of the right choice; -1: none */
-	int64_t ahead;			/* places of greedy text; 0: not asked */
+	int64_t answer;		/* index of the right choice; -1: none */
+	int64_t ahead;		/* steps of greedy text; 0: none */
 	struct json *json;		/* what the spans point into */
 };
 
