@@ -1,10 +1,10 @@
 /*
- * best_fit.c - pieces into bins, best-fit decreasing
+ * best_fit.c - best-fit decreasing bin packing
  *
- * Pieces are sorted by length with a counting sort, equal ones in order.
- * Bins with the same room left are a stack; which rooms have a bin is a bit
- * set with two levels of summary above it, so that the least room >= length
- * is found by looking at a few words whatever the window's length.
+ * Fragments are sorted by length with a stable counting sort.  Bins with the
+ * same room left are a stack.  The rooms that have a bin are a bit set with two
+ * levels of summary above it, so that the least room >= length is found in a
+ * few words whatever the window's length.
  */
 #include "pack/best_fit.h"
 
@@ -16,7 +16,7 @@ enum { LEVELS = 3 };
 #define NO_BIN UINT32_MAX
 
 struct rooms {
-	uint64_t *bits[LEVELS];	/* level k + 1: words of level k that are not 0 */
+	uint64_t *bits[LEVELS];	/* level k + 1: nonzero words of level k */
 	size_t words[LEVELS];
 	uint32_t *top;		/* [room + 1] a bin with that room left */
 	uint32_t *below;	/* [bins] the next one in its stack */
@@ -79,7 +79,7 @@ rooms_pop(struct rooms *r, uint32_t left)
 	return bin;
 }
 
-/* Least position >= at with its bit set, in level k; SIZE_MAX: none. */
+/* Least position >= at whose bit is set in level k; SIZE_MAX: none. */
 static size_t
 rooms_find(const struct rooms *r, int k, size_t at)
 {
@@ -100,7 +100,7 @@ rooms_find(const struct rooms *r, int k, size_t at)
 	return m ? w * 64 + __builtin_ctzll(m) : SIZE_MAX;
 }
 
-/* Indices by falling length, equal ones in order. */
+/* Indices by decreasing length, equal ones in order. */
 static uint32_t *
 by_length(const uint32_t *len, size_t n, uint32_t room)
 {
@@ -121,22 +121,22 @@ by_length(const uint32_t *len, size_t n, uint32_t room)
 size_t
 best_fit(const uint32_t *len, size_t n, uint32_t room, uint32_t *bin)
 {
-	uint32_t *order = by_length(len, n, room), piece;
+	uint32_t *order = by_length(len, n, room), item;
 	struct rooms r;
 	size_t bins = 0, i, left;
 
 	rooms_init(&r, room, n);
 	for (i = 0; i < n; i++) {
-		piece = order[i];
-		left = rooms_find(&r, 0, len[piece]);
+		item = order[i];
+		left = rooms_find(&r, 0, len[item]);
 		if (left == SIZE_MAX) {
 			left = room;
-			bin[piece] = bins++;
+			bin[item] = bins++;
 		} else {
-			bin[piece] = rooms_pop(&r, left);
+			bin[item] = rooms_pop(&r, left);
 		}
-		if (left - len[piece])
-			rooms_push(&r, left - len[piece], bin[piece]);
+		if (left - len[item])
+			rooms_push(&r, left - len[item], bin[item]);
 	}
 	rooms_clear(&r);
 	free(order);

@@ -1,5 +1,5 @@
 /*
- * pack_job.c - documents to ids to packers
+ * pack_job.c - documents to token ids to packers
  *
  * A worker encodes each text while it is still in the parser's memory, so
  * that only the lines, ids and counts of a block are kept until it is

@@ -1,10 +1,9 @@
 /*
- * pack_job.h - documents to ids to packers
+ * pack_job.h - documents to token ids to packers
  *
- * The work of pack(1) between its options and its files: blocks of lines are
- * read in order, the threads parse and encode them, and one at a time and in
- * order their documents go to the packer of the training or of the validation
- * set.  The result is the same for any number of threads.
+ * The work of pack(1) between its options and its files: threads parse and
+ * encode blocks of documents, which go in order to the packer of the training
+ * or of the validation set.
  */
 #ifndef ASSAY_PACK_JOB_H
 #define ASSAY_PACK_JOB_H
@@ -21,11 +20,11 @@
 struct pack_job {
 	const struct doc_opts *doc;
 	const struct bpe *bpe;
-	int64_t bos, eos;	/* put around each document; -1: not */
+	int64_t bos, eos;	/* ids around each document; -1: none */
 	int threads;
 	struct packer *train;
 	struct packer *val;	/* NULL: none */
-	double val_frac;	/* share of the documents that goes to val */
+	double val_frac;	/* fraction of the documents for val */
 	/* Results. */
 	struct doc_stats docs;
 	uint64_t train_bytes, val_bytes;	/* of the texts in each */
@@ -36,8 +35,8 @@ int pack_job_run(struct pack_job *j, const char *const *files, size_t n,
 		struct err *e);
 
 /*
- * Is a document validation?  A function of its id alone, so that none moves
- * between runs, and growing frac only adds.
+ * Is this document for validation?  Depends on its id only, so that none moves
+ * between runs; a larger frac only adds documents.
  */
 int pack_job_is_val(struct span id, double frac);
 

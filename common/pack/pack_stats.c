@@ -1,4 +1,4 @@
-/* pack_stats.c - what pack says it did */
+/* pack_stats.c - the summary of pack */
 #include "pack/pack_stats.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ ratio(double a, double b)
 	return b ? a / b : 0;
 }
 
-/* Bytes of text for each token that stands for text: without BOS and EOS. */
+/* Bytes of text per token, without BOS and EOS. */
 static double
 bytes_per_token(const struct pack_job *j, const struct packer_stats *s,
 		uint64_t bytes)
@@ -39,7 +39,7 @@ bytes_per_token(const struct pack_job *j, const struct packer_stats *s,
 		     ((j->bos >= 0) + (j->eos >= 0)));
 }
 
-/* Of the tokens in windows, what share is padding. */
+/* The fraction of padding in the tokens of windows. */
 static double
 waste(const struct pack_stats *s, const struct packer_stats *p)
 {
@@ -128,7 +128,7 @@ pack_stats_text(const struct pack_stats *s, struct buf *b)
 
 	line_count(b, "documents", j->docs.docs_in);
 	line_count(b, "  empty", j->docs.empty);
-	line_count(b, "  bad, left out", j->docs.docs_bad);
+	line_count(b, "  bad, skipped", j->docs.docs_bad);
 	line_count(b, "replaced characters", j->docs.surrogates);
 	line_count(b, "tokens", p.tokens);
 	buf_printf(b, "%-34s %14.3f\n", "bytes per token",

@@ -1,7 +1,7 @@
 /*
- * pack_stats.h - what pack says it did
+ * pack_stats.h - the summary of pack
  *
- * The keys and what they mean stand in pack.1.
+ * The keys are described in pack(1).
  */
 #ifndef ASSAY_PACK_STATS_H
 #define ASSAY_PACK_STATS_H
@@ -12,13 +12,13 @@
 #include "pack/pack_job.h"
 
 struct pack_stats {
-	const struct pack_job *job;	/* done */
+	const struct pack_job *job;	/* complete */
 	uint32_t seq_len, batch;	/* as in struct packer_opts */
 	uint32_t vocab;
 	uint64_t fingerprint;
 };
 
-/* One JSON object and a line end; lines for a person. */
+/* One JSON object and LF; the summary as text. */
 void pack_stats_json(const struct pack_stats *s, struct buf *b);
 void pack_stats_text(const struct pack_stats *s, struct buf *b);
 

@@ -1,15 +1,15 @@
 /*
  * packer.c - documents of token ids to training windows
  *
- * All roads but plain concat build a struct window and give it to emit(),
- * which counts it and hands it on, or puts it aside when a shuffle is wanted.
- * A record in the spool is the window's head, parts, names and ids, byte for
- * byte as they stand in memory: it never leaves the process.
+ * Except for plain concat, a struct window is built and given to emit(), which
+ * counts it and passes it on, or spools it for a shuffle.  A record in the
+ * spool is the window's head, parts, document ids and token ids as in memory;
+ * it never leaves the process.
  *
- * Best-fit holds pieces until their memory passes its share of `mem`, packs
- * them (best_fit.c), and puts the bins out in the order of their first piece,
- * pieces of a bin in input order, so that the corpus keeps its rough order.
- * A buffer of a few thousand windows packs as well as the whole corpus would.
+ * Best-fit holds fragments until their memory exceeds its part of `mem`, packs
+ * them (best_fit.c), and writes the bins in the order of their first fragment,
+ * the fragments of a bin in input order, so that the corpus roughly keeps its
+ * order.  A buffer of a few thousand windows packs as well as the whole corpus.
  */
 #include "pack/packer.h"
 
@@ -31,15 +31,15 @@ struct part {
 
 struct window {
 	uint32_t real, nparts;
-	uint32_t fresh;		/* tokens that were in no window before */
+	uint32_t fresh;		/* tokens that are in no earlier window */
 	size_t cap;		/* of part */
 	struct part *part;
 	uint32_t *ids;		/* [seq_len + 1] */
 	struct buf names;
 };
 
-/* A piece that waits for its bin. */
-struct piece {
+/* A fragment of a document that waits for its bin. */
+struct fragment {
 	uint64_t doc, at;
 	size_t ids, name, name_n;	/* offsets in hold.ids, hold.names */
 	uint32_t n, fresh;
@@ -47,7 +47,7 @@ struct piece {
 };
 
 struct hold {
-	struct piece *v;
+	struct fragment *v;
 	size_t n, cap;
 	struct buf ids, names;
 };
@@ -67,10 +67,10 @@ struct packer {
 	struct spool *spool;
 	uint64_t *at;		/* [windows + 1] of the spool's records */
 	size_t nat, atcap;
-	struct shard_part *out;	/* parts as the sink wants them */
+	struct shard_part *out;	/* parts for the sink */
 	size_t outcap;
 	/* for spanning and largest */
-	uint64_t last_span;	/* window of the last bound, plus 1 */
+	uint64_t last_span;	/* window of the last boundary, plus 1 */
 	uint64_t batch_windows, batch_tokens, batch_max, batches;
 	struct share *share;
 	size_t nshare, sharecap;
@@ -122,7 +122,7 @@ packer_free(struct packer *p)
 	free(p);
 }
 
-/* --- what the summary says --- */
+/* --- counts for the summary --- */
 
 static void
 batch_done(struct packer *p, uint64_t most, uint64_t tokens)
@@ -136,7 +136,7 @@ batch_done(struct packer *p, uint64_t most, uint64_t tokens)
 	p->nshare = 0;
 }
 
-/* A document of n tokens goes on at the end of the plain stream. */
+/* A document of n tokens is appended to the plain stream. */
 static void
 count_stream(struct packer *p, uint64_t n)
 {
@@ -220,7 +220,7 @@ window_out(struct packer *p, const struct window *w, struct err *e)
 			      e);
 }
 
-/* What a record in the spool begins with; parts, names and ids follow. */
+/* Start of a record in the spool; parts, names and ids follow. */
 struct head {
 	uint32_t real, nparts, fresh;
 	size_t names;
@@ -265,7 +265,7 @@ window_unspool(struct packer *p, uint64_t at, struct window *w, struct err *e)
 	return spool_read(p->spool, at, w->ids, h.real * sizeof(*w->ids), e);
 }
 
-/* The window is done: on to the sink or aside, and begin an empty one. */
+/* The window is complete: write or spool it, and begin an empty one. */
 static int
 emit(struct packer *p, struct err *e)
 {
@@ -320,7 +320,7 @@ add_concat(struct packer *p, struct span id, const uint32_t *ids, size_t n,
 			return -1;
 		repeat = 1;
 	}
-	/* A full window ended with the document: its last token goes on. */
+	/* A full window ends with the document: repeat its last token. */
 	if (repeat && at == n && p->win.real == 0) {
 		part.at = n - 1;
 		part.n = 1;
@@ -330,14 +330,14 @@ add_concat(struct packer *p, struct span id, const uint32_t *ids, size_t n,
 	return 0;
 }
 
-/* --- pieces of at most a window, for best-fit and pad --- */
+/* --- fragments of at most a window, for best-fit and pad --- */
 
-typedef int piece_fn(struct packer *, struct span, const struct part *,
+typedef int fragment_fn(struct packer *, struct span, const struct part *,
 		     const uint32_t *, uint32_t fresh, struct err *);
 
 static int
-each_piece(struct packer *p, struct span id, const uint32_t *ids, size_t n,
-	   piece_fn *fn, struct err *e)
+each_fragment(struct packer *p, struct span id, const uint32_t *ids, size_t n,
+	   fragment_fn *fn, struct err *e)
 {
 	struct part part = {.doc = p->st.docs};
 	size_t at = 0;
@@ -354,7 +354,7 @@ each_piece(struct packer *p, struct span id, const uint32_t *ids, size_t n,
 }
 
 static int
-pad_piece(struct packer *p, struct span id, const struct part *part,
+pad_fragment(struct packer *p, struct span id, const struct part *part,
 	  const uint32_t *ids, uint32_t fresh, struct err *e)
 {
 	window_add(p, id, part, ids, fresh);
@@ -366,7 +366,7 @@ hold_bin(struct packer *p, uint32_t first, const uint32_t *next,
 	 struct err *e)
 {
 	const struct hold *h = &p->hold;
-	const struct piece *v;
+	const struct fragment *v;
 	struct part part = {0};
 	uint32_t i;
 
@@ -383,7 +383,7 @@ hold_bin(struct packer *p, uint32_t first, const uint32_t *next,
 	return emit(p, e);
 }
 
-/* Pack what is held: bins in the order of their first piece. */
+/* Pack what is held: bins in the order of their first fragment. */
 static int
 hold_flush(struct packer *p, struct err *e)
 {
@@ -422,7 +422,7 @@ hold_bytes(const struct hold *h)
 }
 
 static int
-hold_piece(struct packer *p, struct span id, const struct part *part,
+hold_fragment(struct packer *p, struct span id, const struct part *part,
 	   const uint32_t *ids, uint32_t fresh, struct err *e)
 {
 	struct hold *h = &p->hold;
@@ -432,7 +432,7 @@ hold_piece(struct packer *p, struct span id, const struct part *part,
 	    hold_flush(p, e))
 		return -1;
 	GROW(h->v, h->cap, h->n + 1);
-	h->v[h->n++] = (struct piece){
+	h->v[h->n++] = (struct fragment){
 		.doc = part->doc, .at = part->at, .n = part->n,
 		.last = part->last, .fresh = fresh,
 		.ids = h->ids.n, .name = h->names.n, .name_n = id.n,
@@ -441,8 +441,6 @@ hold_piece(struct packer *p, struct span id, const struct part *part,
 	buf_put(&h->names, id.p, id.n);
 	return 0;
 }
-
-/* --- the calls --- */
 
 int
 packer_add(struct packer *p, struct span id, const uint32_t *ids, size_t n,
@@ -457,8 +455,8 @@ packer_add(struct packer *p, struct span id, const uint32_t *ids, size_t n,
 	} else if (p->o.policy == POLICY_CONCAT) {
 		r = add_concat(p, id, ids, n, e);
 	} else {
-		r = each_piece(p, id, ids, n, p->o.policy == POLICY_PAD ?
-			       pad_piece : hold_piece, e);
+		r = each_fragment(p, id, ids, n, p->o.policy == POLICY_PAD ?
+			       pad_fragment : hold_fragment, e);
 	}
 	p->st.docs++;
 	return r;

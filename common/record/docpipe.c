@@ -148,12 +148,12 @@ pipe_doc(void *ctx, const struct doc *d)
 {
 	struct each *s = ctx;
 
-	(void)d;		/* the next of the batch, which may be changed */
+	(void)d;		/* is the next of the batch, const here */
 	if (!s->e->set)
 		s->pass->doc(s->w, &s->b->v[s->b->n], s->e);
 }
 
-/* e is of doc(), which was called for the documents before a parser's fault. */
+/* An error of doc() is of an earlier document than the parser's. */
 static int
 parse(const struct docpipe_work *w, const struct docpipe_pass *pass,
       struct doc_batch *b, struct err *e)

@@ -1,8 +1,8 @@
 /*
  * pattern.c - the published spellings
  *
- * Not here are the current cl100k and o200k of tiktoken with `\s++$`: at the
- * end of a text they give other pieces ("a\n " ends in one piece, not two).
+ * The current cl100k and o200k of tiktoken with `\s++$` are not included: at
+ * the end of a text they differ ("a\n " ends in one pre-token, not two).
  */
 #include "record/pattern.h"
 
@@ -78,7 +78,7 @@ pattern_check(const char *s, struct err *e)
 					 "0123456789_-")])
 		return 0;
 	return err_set(e, "--split %s: no such name (gpt2, cl100k, o200k, "
-		       "qwen2, none); a pattern that matches this word alone "
+		       "qwen2, none); a pattern that matches only this word "
 		       "is (%s)", s, s);
 }
 

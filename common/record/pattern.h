@@ -1,9 +1,9 @@
 /*
  * pattern.h - split patterns that have names
  *
- * A split cuts a text into pieces before the merges.  gpt2 (r50k, p50k),
+ * A split cuts a text into pre-tokens before the merges.  gpt2 (r50k, p50k),
  * cl100k (GPT-4, Llama-3), o200k (GPT-4o) and qwen2 are known here in every
- * published spelling that gives the same pieces; tokenizer/split.h cuts by them.
+ * published spelling with the same result; tokenizer/split.h implements them.
  */
 #ifndef ASSAY_PATTERN_H
 #define ASSAY_PATTERN_H
@@ -14,9 +14,9 @@ enum pattern { PATTERN_OTHER, PATTERN_NONE, PATTERN_GPT2, PATTERN_CL100K,
 	PATTERN_QWEN2, PATTERN_O200K };
 
 /*
- * What becomes of a match and of what lies between two, as in tokenizers'
- * Split.  SPLIT_REMOVED is refused: nothing of a document may be lost.
- * SPLIT_INVERT is or-ed to it: matches and gaps change places.
+ * What happens to a match and to the gap between two, as in tokenizers' Split.
+ * SPLIT_REMOVED is refused: no text may be lost.  SPLIT_INVERT is or-ed to it:
+ * matches and gaps change places.
  */
 enum split_behavior { SPLIT_ISOLATED, SPLIT_REMOVED, SPLIT_MERGED_WITH_PREVIOUS,
 	SPLIT_MERGED_WITH_NEXT, SPLIT_CONTIGUOUS, SPLIT_INVERT = 8 };
@@ -26,14 +26,13 @@ enum pattern pattern_find(const char *name_or_regex);
 const char *pattern_name(enum pattern p);
 
 /*
- * A --split that a person gave: -1 where it is no name, yet looks like one
- * (cl100k_base): as a regular expression it would match that word alone, and
- * nobody would notice.
+ * Check a --split: -1 if it looks like a name but is not one (cl100k_base); as
+ * a regular expression it would match that word alone, unnoticed.
  */
 int pattern_check(const char *name_or_regex, struct err *e);
 
-/* The regular expression to write into a file for a name, the argument itself
- * when it is no name, NULL for "none". */
+/* The regular expression of a name to write into a file; the argument itself
+ * if it is not a name; NULL for "none". */
 const char *pattern_regex(const char *name_or_regex);
 
 #endif

@@ -85,8 +85,8 @@ get_text(struct prompt_line *l, const struct json *j, const char *name,
 
 		if (x->type != JSON_NUMBER || !x->is_int || x->i < 0 ||
 		    x->i > UINT32_MAX)
-			return bad(l, e, name, " contains something that is not "
-				   "a token id");
+			return bad(l, e, name, " contains something that is "
+				   "not a token id");
 		t->ids[i] = (uint32_t)x->i;
 	}
 	return 0;
@@ -138,8 +138,8 @@ get_score(struct prompt_line *l, const struct json *j, struct err *e)
 		return -1;
 	if (json_get(j, "choices")) {
 		if (one)
-			return bad(l, e, "continuation", " and choices: expected "
-				   "one of them");
+			return bad(l, e, "continuation", " and choices: "
+				   "expected one of them");
 		return get_choices(l, j, e) < 0 ? -1 : get_ahead(l, j, e);
 	}
 	l->choice = xcalloc(1, sizeof(*l->choice));

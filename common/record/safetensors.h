@@ -3,14 +3,13 @@
  *
  * A file is: u64 little-endian N, N bytes of JSON, the data.  The JSON maps
  * each name to {"dtype","shape","data_offsets":[begin,end]}; offsets count
- * from the first byte behind the JSON.  A model may lie in several such
- * files that model.safetensors.index.json lists.
+ * from the first byte after the JSON.  A model may be in several such files,
+ * listed by model.safetensors.index.json.
  *
- * Reading checks everything before the first tensor is handed out: header
- * length (at most 100 MB), JSON, known dtype, size = product of shape x width,
- * no two tensors over the same bytes, no hole, no name twice, no byte left
- * over.  Files are mapped, not copied; data may start at an odd address, so it
- * is only reached through st_f32() and st_bytes().
+ * st_open() checks everything: header length (at most 100 MB), JSON, known
+ * dtype, size = product of shape x width, no overlap or gap between tensors, no
+ * name twice, no bytes left over.  Files are mapped, not copied; data may start
+ * at an odd address, so read it with st_f32() or memcpy().
  *
  * A struct st is read-only after st_open(); any thread may use it.
  */
@@ -37,8 +36,8 @@ struct st_tensor {
 	uint64_t shape[ST_MAX_DIMS];	/* row-major */
 	uint64_t n;		/* elements */
 	uint64_t bytes;		/* n x width */
-	const char *data;	/* mapped, perhaps unaligned; NULL when writing */
-	const char *file;	/* it lies in, for messages */
+	const char *data;	/* mapped, may be unaligned; NULL if writing */
+	const char *file;	/* for messages */
 };
 
 struct st {
@@ -64,7 +63,7 @@ const struct st_tensor *st_find(const struct st *s, const char *name);
 int st_f32(const struct st_tensor *t, uint64_t at, size_t n, float *out,
 	   struct err *e);
 
-/* 1: every matrix (tensor of two dimensions) is of that dtype. */
+/* 1: every matrix (tensor of two dimensions) has that dtype. */
 int st_matrices_are(const struct st *s, enum st_dtype d);
 
 const char *st_dtype_name(enum st_dtype d);
@@ -75,9 +74,9 @@ void st_describe(struct st_tensor *t, const char *name, enum st_dtype d,
 		 uint64_t rows, uint64_t cols);
 
 /*
- * The bytes before the data of a file that holds v[0..n) in this order, one
- * behind the other: length, JSON with "__metadata__":{"format":"pt"}, spaces
- * until the data starts at a multiple of ST_ALIGN.
+ * The bytes before the data of a file with v[0..n) in this order: length, JSON
+ * with "__metadata__":{"format":"pt"}, spaces until the data starts at a
+ * multiple of ST_ALIGN.
  */
 void st_header(const struct st_tensor *v, size_t n, struct buf *out);
 

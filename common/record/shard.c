@@ -196,7 +196,7 @@ shards_doc_at(const struct shards *s, uint64_t at, struct err *e)
 		return p->first_doc + d;	/* d = -1: the one before */
 	}
 	at -= p->first;
-	for (hi = p->docs; lo < hi; ) {		/* first that ends behind `at` */
+	for (hi = p->docs; lo < hi; ) {		/* first end > at */
 		mid = lo + (hi - lo) / 2;
 		if (p->ends[mid] > at)
 			hi = mid;
@@ -299,7 +299,7 @@ fill_run(uint32_t T, uint64_t i, uint64_t run, int pad, uint32_t number,
 	for (j = i ? i - 1 : 0; mask && j + 1 < end && j < T; j++)
 		mask[j] = !pad;
 	if (mask && doc_mask && i && i - 1 < T)
-		mask[i - 1] = 0;		/* the first of another document */
+		mask[i - 1] = 0;		/* start of a document */
 }
 
 int

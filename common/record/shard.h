@@ -101,7 +101,7 @@ int shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
  */
 struct shard_doc {
 	uint64_t start, end;
-	uint64_t from;		/* its first token is this one of the document */
+	uint64_t from;		/* tokens of the document before it */
 	int first, last;	/* the document begins, ends here */
 	struct span id;		/* valid until close; p NULL: none */
 	const char *file;	/* document number nth of this file */
@@ -166,7 +166,7 @@ int shard_write_doc(struct shard_writer *w, struct span id,
  */
 struct shard_part {
 	struct span id;
-	uint64_t at;		/* its first token is this one of its document */
+	uint64_t at;		/* tokens of its document before it */
 	uint32_t n;
 	int last;		/* the document ends with this part */
 };

@@ -39,7 +39,7 @@ int
 shard_foreign_open(struct shards *s, size_t map, struct err *e)
 {
 	struct part *p = shard_part_add(s);
-	struct shard_map m = s->map[map];	/* more maps may move the array */
+	struct shard_map m = s->map[map];	/* the array may move */
 	int r;
 
 	p->name = m.name;

@@ -488,7 +488,7 @@ shard_native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
 	const char *ids;
 	uint32_t id;
 
-	while (hi - lo > 1) {		/* last block that begins at or before d */
+	while (hi - lo > 1) {	/* last block that begins at or before d */
 		mid = lo + (hi - lo) / 2;
 		if (p->index[mid].first_record <= d)
 			lo = mid;

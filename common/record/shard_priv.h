@@ -33,14 +33,14 @@ enum {
 	TOK_TAIL = 0x4c415421,		/* "!TAL" */
 	TOK_HAS_BOS = 1, TOK_HAS_EOS = 2, TOK_WINDOWS = 4, TOK_SHUFFLED = 8,
 	TOK_FLAGS = 15,
-	TOK_LAST = 1,			/* flag of a tail: last file of its set */
+	TOK_LAST = 1,			/* tail: last file of its set */
 	TOK_BLOCK_TOKENS = 65536,
 	TOK_BLOCK_MAX = 1 << 24,	/* what a reader accepts */
 	TOK_BLOCK_RECORDS = 65536,	/* a writer closes a block with more */
 	TOK_BLOCK_IDS = 1 << 22,	/* or with more bytes of ids */
 	TOK_ID_MAX = 1 << 20
 };
-#define TOK_MORE	(1ULL << 63)	/* in from: the document goes on */
+#define TOK_MORE	(1ULL << 63)	/* in from: the document continues */
 
 struct tok_header {			/* 128 bytes */
 	char magic[8];
@@ -67,8 +67,8 @@ struct tok_block {			/* 48 bytes, then the body */
 struct tok_record {			/* 24 bytes */
 	uint32_t start;			/* in the block */
 	uint32_t id_end;		/* in the ids of the block */
-	uint64_t tokens;		/* may reach into later blocks */
-	uint64_t from;			/* tokens of the document before; TOK_MORE */
+	uint64_t tokens;		/* may continue in later blocks */
+	uint64_t from;			/* tokens before it; TOK_MORE */
 };
 
 struct tok_tail {			/* 64 bytes, then blocks x tok_index */

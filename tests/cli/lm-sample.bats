@@ -253,9 +253,9 @@ agrees() {
 	done <<-'END'
 	{"text":"a"}	prompt is missing
 	{"prompt":5}	neither a string nor token ids
-	["a"]	no object
+	["a"]	not an object
 	{"prompt":	byte
-	{"prompt":[1.5]}	no token id
+	{"prompt":[1.5]}	not a token id
 	{"prompt":[5,99999]}	id 99999
 	END
 	while IFS='	' read -r line what; do

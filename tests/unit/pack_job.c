@@ -26,7 +26,8 @@ stored_values(void **state)
 		{"doc/1", 0.681960899159},
 		{"doc/2", 0.025797366947},
 		{"corpus.jsonl:17", 0.952666530395},
-		{"a longer name of a document, past sixteen bytes", 0.787809062797},
+		{"a longer name of a document, past sixteen bytes",
+		 0.787809062797},
 	};
 	size_t i;
 

@@ -126,10 +126,10 @@ broken_headers(void **state)
 	refuse(*state, T("\"shape\":[2],\"data_offsets\":[0,8]"), 4,
 	       "truncated");
 	refuse(*state, T("\"shape\":[2],\"data_offsets\":[0,8]"), 9,
-	       "behind the last");
+	       "after the last");
 	refuse(*state, T("\"shape\":[2],\"data_offsets\":[4,12]"), 12, "hole");
 	refuse(*state, T("\"shape\":[-2],\"data_offsets\":[0,8]"), 8,
-	       "no count");
+	       "not a count");
 	refuse(*state, T("\"shape\":[4611686018427387904,4],"
 			 "\"data_offsets\":[0,0]"), 0, "overflows");
 	refuse(*state, T("\"shape\":[4611686018427387904],"
@@ -141,7 +141,7 @@ broken_headers(void **state)
 	       "\"data_offsets\":[0,0]}}", 0, "unknown dtype");
 	refuse(*state, "{\"a\":{\"shape\":[],\"data_offsets\":[0,0]}}", 0,
 	       "no dtype");
-	refuse(*state, "{\"a\":3}", 0, "no object");
+	refuse(*state, "{\"a\":3}", 0, "not an object");
 	refuse(*state, "[3]", 0, "does not start");
 	refuse(*state, "{\"a\":", 0, "x.safetensors");
 	refuse(*state, "{\"a\\u0000\":{\"dtype\":\"F32\",\"shape\":[1],"
@@ -214,7 +214,7 @@ index_must_fit(void **state)
 	} t[] = {
 		{"{\"weight_map\":{\"b\":\"x.safetensors\"}}", "b is not in"},
 		{"{\"weight_map\":{}}", "lists 0"},
-		{"{\"weight_map\":{\"a\":\"../x.safetensors\"}}", "names no"},
+		{"{\"weight_map\":{\"a\":\"../x.safetensors\"}}", "does not name"},
 		{"{\"weight_map\":{\"a\":\"y.safetensors\"}}", "y.safetens"},
 		{"{}", "no weight_map"},
 	};
