@@ -2,7 +2,7 @@
  * pack - turn documents into shards of token ids
  *
  * Opens a tokenizer and one or two shard writers, each with a packer in front
- * that decides its windows; pack_job.c does the rest.
+ * that decides its windows; pack/pack_job.h runs them.
  */
 #include <stdio.h>
 #include <sys/stat.h>

@@ -1,11 +1,11 @@
 /*
- * ckpt.c - see ckpt.h
+ * ckpt.c - checkpoint folders that appear complete or not at all
  *
- * The order of the system calls is the whole point: data and manifest reach
- * the disk (fsync) before the rename makes them visible, and the rename
- * reaches it (fsync of run/) before anyone is told, so that neither a crash
- * nor a full disk leaves a folder with the final name that is not complete.
- * A bit that flips later is found by the manifest.
+ * The order of the system calls matters: data and manifest reach the disk
+ * (fsync) before the rename makes them visible, and the rename reaches it
+ * (fsync of run/) before the commit returns.  So neither a crash nor a full
+ * disk leaves an incomplete folder with the final name.  The manifest detects
+ * bits that flip later.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -108,7 +108,7 @@ ckpt_room(const char *run, uint64_t bytes, struct err *e)
 	uint64_t free_bytes;
 
 	if (statvfs(run, &v) < 0)
-		return err_sys(e, errno, "%s: cannot ask for free space", run);
+		return err_sys(e, errno, "%s: cannot get free space", run);
 	free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
 	if (free_bytes < bytes)
 		return err_set(e, "%s: a checkpoint needs %" PRIu64 " bytes,"
@@ -136,7 +136,7 @@ ckpt_begin(const char *run, uint64_t step, uint64_t bytes, struct err *e)
 	w->tmp = xstrf("%s/.step-%08" PRIu64 ".%ld.tmp", run, step,
 		      (long)getpid());
 	if (mkdir(w->tmp, 0777) < 0) {
-		err_sys(e, errno, "%s: cannot make", w->tmp);
+		err_sys(e, errno, "%s: cannot create", w->tmp);
 		writer_free(w);
 		return NULL;
 	}
@@ -157,7 +157,7 @@ ckpt_open(struct ckpt_writer *w, const char *name, struct err *e)
 	on_disk.n++;
 	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (w->fd < 0)
-		return err_sys(e, errno, "%s: cannot make", path);
+		return err_sys(e, errno, "%s: cannot create", path);
 	w->file[w->nfiles].name = xstrdup(name);
 	w->file[w->nfiles].bytes = 0;
 	w->nfiles++;
@@ -283,7 +283,7 @@ make_visible(struct ckpt_writer *w, struct err *e)
 		old = xstrf("%s.old.tmp", w->tmp);
 		if (rename(w->dir, old) < 0) {
 			free(old);
-			return err_sys(e, errno, "%s: cannot put aside",
+			return err_sys(e, errno, "%s: cannot move away",
 				       w->dir);
 		}
 	}
@@ -391,7 +391,7 @@ verify_entry(const char *dir, const struct json *j, struct err *e)
 	if (!n || !n->is_int || n->i < 0 || !x || x->type != JSON_STRING ||
 	    x->str.n != 16 || memchr(j->key.p, '/', j->key.n) ||
 	    memchr(j->key.p, 0, j->key.n))
-		return err_set(e, "%s/manifest.json: entry %.*s is broken", dir,
+		return err_set(e, "%s/manifest.json: entry %.*s is malformed", dir,
 			       (int)j->key.n, j->key.p);
 	path = xstrf("%s/%.*s", dir, (int)j->key.n, j->key.p);
 	rc = hash_file(path, &bytes, &hash, e);

@@ -1,9 +1,9 @@
 /*
  * order.c - a keyed permutation of all windows for each epoch
  *
- * The epoch is folded into the stream number of the random function, so every
- * epoch is another permutation and each is a true pass.  Sequential order
- * wraps around at the end; random draws with replacement, one draw a sample.
+ * The epoch is part of the stream number of the random function, so every
+ * epoch has its own permutation and is a true pass.  Sequential order wraps
+ * around at the end; random order draws with replacement, once per sample.
  */
 #include "record/order.h"
 

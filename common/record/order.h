@@ -1,16 +1,16 @@
 /*
- * order.h - which window is trained at which step
+ * order.h - which window is trained on at which step
  *
  * Sample number i (0-based over the whole run) is window
  * permute(seed, epoch = i / windows, i % windows); a step's global batch of
- * B windows is samples step*B .. step*B+B-1.  A function of its arguments
- * only: the same for any number of ranks and any accumulation, and a resume
- * needs the step number alone.  Of W ranks, rank r has samples
+ * B windows is samples step*B .. step*B+B-1.  It depends on its arguments
+ * only, so it is the same for any number of ranks and any accumulation, and a
+ * resume needs only the step number.  Of W ranks, rank r has samples
  * [r*B/W, (r+1)*B/W) of the batch.  lm-train and decode-batch both call this.
  *
- * decode-batch --run needs of run/config.json: "data" (array of absolute
+ * decode-batch --run reads from run/config.json: "data" (array of absolute
  * paths), "shard_format" (name, absent: auto), "tokenizer" (absolute path or
- * null), "seq_len", "batch_size" (windows a step, all ranks together),
+ * null), "seq_len", "batch_size" (windows per step, all ranks together),
  * "seed", "order" ("shuffle", "sequential", "random"), "doc_mask" (boolean),
  * "world_size" (absent: 1), "data_hash" (info->hash of the shards, 16 hex
  * digits as a string).

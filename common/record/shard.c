@@ -2,7 +2,7 @@
  * shard.c - one stream over all parts: tokens, documents, windows
  *
  * A part is found by binary search over the first tokens (or records) of all
- * parts, then a block in it (shard_native.c) or an offset (foreign files).
+ * parts, then a block in it (shard_native.c) or an offset (other formats).
  * Nothing here allocates or locks, so any number of threads may read.
  */
 #include <stdio.h>
@@ -243,7 +243,7 @@ window_exists(const struct shards *s, uint32_t T, uint64_t k, struct err *e)
 		       (unsigned long long)n);
 }
 
-/* Along the records of a window, in order. */
+/* The records of a window, in order. */
 struct walk {
 	uint64_t d, start, end;		/* the record that may hold the token */
 	int any;
@@ -266,8 +266,8 @@ walk_load(const struct shards *s, struct walk *w, struct err *e)
 }
 
 /*
- * The run of tokens from `at` that lie in one document or in padding: sets
- * *run to its length (at most n) and *pad.
+ * Set *run to the number of tokens from `at`, at most n, that are in one
+ * document or in padding, and *pad.
  */
 static int
 walk_run(const struct shards *s, struct walk *w, uint64_t at, uint64_t n,

@@ -103,7 +103,7 @@ struct part {
 	uint32_t width;
 	uint64_t first, tokens;		/* in the stream */
 	uint64_t first_doc, docs;	/* records */
-	uint64_t nth;			/* records of the same file before it */
+	uint64_t nth;			/* records before it in its file */
 	/* native */
 	const unsigned char *base;	/* the segment */
 	uint64_t offset;		/* of it in its file */
@@ -112,7 +112,7 @@ struct part {
 	const struct tok_index *index;
 	const struct tok_foot *foot;
 	uint64_t blocks_n;
-	unsigned char *checked;		/* a flag a block */
+	unsigned char *checked;		/* [blocks_n] 1: verified */
 	/* foreign */
 	const unsigned char *tok;
 	uint64_t tok_offset;		/* of tok in its file */
@@ -121,8 +121,8 @@ struct part {
 	int bounds;			/* ends are known */
 	uint64_t carry;			/* tokens of its first document in the
 					   parts before */
-	char *id_text;			/* csv: ids behind one another ... */
-	uint64_t *id_end;		/* [docs] ... with their ends */
+	char *id_text;			/* csv: all document ids ... */
+	uint64_t *id_end;		/* [docs] ... and their ends */
 	uint64_t hash;
 };
 

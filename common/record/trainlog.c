@@ -153,7 +153,7 @@ is_type(const struct json *type, const char *name)
 	return span_eq(type->str, span_str(name));
 }
 
-/* Will the run write this line, once it goes on from there? */
+/* Will the run write this line when it continues from there? */
 static int
 comes_again(const struct json *type, uint64_t step,
 	    const struct trainlog_mark *at)
@@ -182,7 +182,7 @@ is_later(const char *p, size_t n, const struct trainlog_mark *at)
 	return later;
 }
 
-/* Where the kept head ends; -1: a line that is no log line. */
+/* End of the part to keep; -1: not a log line. */
 static int64_t
 head_end(const char *path, const char *p, size_t n,
 	 const struct trainlog_mark *mark, struct err *e)
@@ -198,8 +198,8 @@ head_end(const char *path, const char *p, size_t n,
 			break;
 		later = is_later(p + at, (size_t)(lf - p) - at, mark);
 		if (later < 0)
-			return err_set(e, "%s:%" PRIu64 ": no object with type"
-				       " and step", path, line);
+			return err_set(e, "%s:%" PRIu64 ": not an object with"
+				       " type and step", path, line);
 		if (later)
 			break;
 		at = (size_t)(lf - p) + 1;
@@ -224,6 +224,6 @@ trainlog_cut(const char *path, const struct trainlog_mark *at, struct err *e)
 	if (end < 0)
 		return -1;
 	if ((size_t)end < n && truncate(path, end) < 0)
-		return err_sys(e, errno, "%s: cannot cut", path);
+		return err_sys(e, errno, "%s: cannot truncate", path);
 	return 0;
 }

@@ -59,7 +59,7 @@ put_splits(const struct vocab *v, struct buf *b)
 		 "  ]},\n");
 }
 
-/* [BOS] A, as in Llama-3; whoever packs documents adds EOS. */
+/* [BOS] A, as in Llama-3; programs that pack documents add EOS. */
 static void
 put_post(const struct vocab *v, struct buf *b)
 {

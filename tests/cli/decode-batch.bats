@@ -121,7 +121,7 @@ packed() {
 	[ "$(decode-batch --seq-len 2 --ids short.tok | wc -w)" -eq 2 ]
 }
 
-@test "--json: ids, targets one further, mask, documents" {
+@test "--json: ids, targets shifted by one, mask, documents" {
 	many 40 > in
 	packed in
 	decode-batch --window 0:3 --json t > got
@@ -164,7 +164,7 @@ packed() {
 	grep -q '^==> d2 <== ' got
 }
 
-@test "text: a special-token string in a document is told from the token" {
+@test "text: a special-token string in a document differs from the token" {
 	docs <<< $'x\ta<|eos|>b' > in
 	packed in
 	decode-batch --tokenizer tokenizer.json --doc x t > got
@@ -388,7 +388,7 @@ packed() {
 	packed in
 	found bounds
 	grep -q 'joined token' got
-	# long ones beside short ones of every length are no sign of it
+	# long and short documents of every length are not a sign of it
 	many 128 | sed 's/.*"text":"//; s/"}$//' | tr '\n' ' ' > long
 	for i in $(seq 100); do
 		head -c $((i % 50 ? 30 << (i % 5) : 4000)) long |

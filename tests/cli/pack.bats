@@ -255,7 +255,7 @@ times() {
 
 # --- BOS and EOS -------------------------------------------------------------
 
-@test "BOS and EOS stand around each document unless told otherwise" {
+@test "each document has BOS and EOS by default" {
 	echo '{"text":"a"}' > "$T/x"
 	local a
 	a=$(plain_ids "$T/x" | tr -d '[]')
@@ -265,7 +265,7 @@ times() {
 	[ "$(ids --bos-token '<|eos|>' "$T/x")" = "[999,$a,999]" ]
 }
 
-@test "a tokenizer that names no BOS must be told" {
+@test "a tokenizer without BOS needs --bos-token or --no-bos" {
 	TOK=$DATA/gpt2.json
 	run -2 pack --shard-format jsonl "$WEB"
 	[[ "$output" == *"--bos-token"*"--no-bos"* ]]
@@ -348,7 +348,7 @@ times() {
 
 # --- windows ---------------------------------------------------------------------
 
-@test "best-fit, pad and shuffle keep every token and say the waste" {
+@test "best-fit, pad and shuffle keep every token and report padding" {
 	local policy w
 	for policy in concat best-fit pad; do
 		pack --seq-len 100 --policy $policy --shuffle 3 -o "$T/$policy" \
@@ -476,13 +476,13 @@ times() {
 		--stats "$T/none/s" "$WEB"
 	diff -r "$T/v" "$T/v.old"
 	[ ! -e "$T/new" ]
-	# counts may lie in a folder that pack makes
+	# the counts may be in a folder that pack creates
 	pack -q -o "$T/new" --stats "$T/new/s" "$WEB"
 	[ -s "$T/new/s" ]
 	[ -s "$T/new/00000.tok" ]
 }
 
-@test "what does not go together is a usage error" {
+@test "options that exclude each other are a usage error" {
 	run -2 "$BIN/pack" "$WEB"
 	[[ "$output" == *"--tokenizer FILE is required"*usage:* ]]
 	run -2 pack --val-frac 0.1 "$WEB"
@@ -511,7 +511,7 @@ times() {
 	done
 }
 
-@test "a tokenizer that is none, or asks for what we do not do, is refused" {
+@test "a malformed tokenizer, or one with unsupported parts, is refused" {
 	TOK=$WEB
 	run -2 pack --shard-format jsonl "$WEB"
 	TOK=$T/none.json
