@@ -391,7 +391,8 @@ verify_entry(const char *dir, const struct json *j, struct err *e)
 	if (!n || !n->is_int || n->i < 0 || !x || x->type != JSON_STRING ||
 	    x->str.n != 16 || memchr(j->key.p, '/', j->key.n) ||
 	    memchr(j->key.p, 0, j->key.n))
-		return err_set(e, "%s/manifest.json: entry %.*s is malformed", dir,
+		return err_set(e, "%s/manifest.json: entry %.*s is malformed",
+			       dir,
 			       (int)j->key.n, j->key.p);
 	path = xstrf("%s/%.*s", dir, (int)j->key.n, j->key.p);
 	rc = hash_file(path, &bytes, &hash, e);

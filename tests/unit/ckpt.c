@@ -197,7 +197,7 @@ manifest_stays_inside(void **state)
 	test_write(test_path(run, "step-00000001/manifest.json"), text,
 		   strlen(text));
 	assert_int_equal(ckpt_verify(test_path(run, "step-00000001"), &e), -1);
-	assert_non_null(strstr(e.msg, "is broken"));
+	assert_non_null(strstr(e.msg, "is malformed"));
 }
 
 int
