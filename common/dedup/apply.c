@@ -1,17 +1,16 @@
 /*
- * apply.c - candidates that were found outside: --apply
+ * apply.c - candidates found by an external sort: --apply
  *
- * The file has pairs of names, or, of a bucket that is too large to be written
- * as pairs, its band records.  A name is the hash of a set of shingles; it
+ * The file has pairs of names, or the band records of a bucket that is too
+ * large to be written as pairs.  A name is the hash of a set of shingles; it
  * leads to the first document with that set, and with --edit-sim to the first
- * of each sequence of words that has it.
+ * of each sequence of words with it.
  */
-#include "dedup/dedup_priv.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "dedup/dedup_priv.h"
 
 enum { PAIR_LINE = 8 + 2 * (1 + BAND_NAME) };
 
@@ -36,9 +35,8 @@ cmp_named(const void *a, const void *b)
 }
 
 static size_t
-name_index(const struct dedup *d, const struct set_hash *h)
+name_index(const struct applied *a, const struct set_hash *h)
 {
-	const struct applied *a = &d->applied;
 	const struct set_hash *p;
 
 	if (!a->n)
@@ -48,9 +46,9 @@ name_index(const struct dedup *d, const struct set_hash *h)
 }
 
 int
-dedup_in_pairs(const struct dedup *d, struct set_hash h)
+dedup_apply_has(const struct applied *a, struct set_hash h)
 {
-	return name_index(d, &h) != SIZE_MAX;
+	return name_index(a, &h) != SIZE_MAX;
 }
 
 void
@@ -112,40 +110,37 @@ parse(const char *p, size_t n, struct record *r)
 		hex_name(p + BAND_HEAD, &r->name[0]);
 }
 
-struct names {
+struct name_list {
 	struct set_hash *v;
 	size_t n, cap;
 };
 
 static void
-add_name(struct names *a, struct set_hash h)
+add_name(struct name_list *a, struct set_hash h)
 {
-	if (a->n == a->cap) {
-		a->cap = a->cap ? a->cap + a->cap / 2 : 512;
-		a->v = xreallocarray(a->v, a->cap, sizeof(*a->v));
-	}
+	GROW(a->v, a->cap, a->n + 1);
 	a->v[a->n++] = h;
 }
 
 /* Two names a pair; of large buckets one, and its key as another. */
 struct loaded {
-	struct names pairs, large;
+	struct name_list pairs, large;
 };
 
 static int
-read_line(struct dedup *d, const char *p, size_t n, struct loaded *l,
-	  const char *where, uint64_t line, struct err *e)
+read_line(const struct dedup_opts *o, struct span line, struct loaded *l,
+	  const char *where, uint64_t lineno, struct err *e)
 {
 	struct record r = {.key = 0};
 
-	if (parse(p, n, &r))
-		return err_set(e, "%s:%llu: byte 1: no record of dedup "
+	if (parse(line.p, line.n, &r))
+		return err_set(e, "%s:%llu: byte 1: not a record of dedup "
 			       "--emit pairs", where,
-			       (unsigned long long)line);
-	if (r.param != dedup_param(&d->o->mh))
+			       (unsigned long long)lineno);
+	if (r.param != dedup_band_param(&o->mh))
 		return err_set(e, "%s:%llu: byte 1: pairs of other --ngram, "
 			       "--unit, --bands, --rows or --seed", where,
-			       (unsigned long long)line);
+			       (unsigned long long)lineno);
 	if (r.pair) {
 		add_name(&l->pairs, r.name[0]);
 		add_name(&l->pairs, r.name[1]);
@@ -157,23 +152,20 @@ read_line(struct dedup *d, const char *p, size_t n, struct loaded *l,
 }
 
 static int
-read_file(struct dedup *d, struct input *in, struct loaded *l, struct err *e)
+read_file(const struct dedup_opts *o, struct input *in, struct loaded *l,
+	  struct err *e)
 {
+	struct span rest, line;
 	struct chunk c = {0};
+	uint64_t lineno;
 	int r;
 
 	while ((r = input_chunk(in, &c, 1 << 18, e)) > 0) {
-		const char *p = c.p, *end = c.p + c.n, *lf;
-		uint64_t line = c.line;
-
-		for (; r > 0 && p < end; p = lf + 1, line++) {
-			lf = memchr(p, '\n', (size_t)(end - p));
-			if (!lf)
-				lf = end;
-			if (read_line(d, p, (size_t)(lf - p), l, c.name, line,
-				      e))
+		rest = (struct span){c.p, c.n};
+		for (lineno = c.line; r > 0 && span_line(&rest, &line);
+		     lineno++)
+			if (read_line(o, line, l, c.name, lineno, e))
 				r = -1;
-		}
 		if (r < 0)
 			break;
 	}
@@ -200,39 +192,38 @@ number_names(struct applied *a, const struct loaded *l)
 }
 
 static void
-number_records(struct dedup *d, const struct loaded *l)
+number_records(struct applied *a, const struct loaded *l)
 {
-	struct applied *a = &d->applied;
 	size_t i;
 
 	a->npairs = l->pairs.n / 2;
 	a->pair = xreallocarray(NULL, a->npairs + 1, sizeof(*a->pair));
 	for (i = 0; i < a->npairs; i++)
 		a->pair[i] = (struct pair){
-			(uint32_t)name_index(d, &l->pairs.v[2 * i]),
-			(uint32_t)name_index(d, &l->pairs.v[2 * i + 1])
+			(uint32_t)name_index(a, &l->pairs.v[2 * i]),
+			(uint32_t)name_index(a, &l->pairs.v[2 * i + 1])
 		};
 	a->nlarge = l->large.n / 2;
 	a->large = xreallocarray(NULL, a->nlarge + 1, sizeof(*a->large));
 	for (i = 0; i < a->nlarge; i++)
 		a->large[i] = (struct named){
 			l->large.v[2 * i + 1].a,
-			(uint32_t)name_index(d, &l->large.v[2 * i])
+			(uint32_t)name_index(a, &l->large.v[2 * i])
 		};
 	qsort(a->large, a->nlarge, sizeof(*a->large), cmp_named);
 }
 
 int
-dedup_load_pairs(struct dedup *d, struct err *e)
+dedup_apply_load(struct applied *a, const struct dedup_opts *o, struct err *e)
 {
-	struct input *in = input_open(&d->o->apply, 1);
+	struct input *in = input_open(&o->apply, 1);
 	struct loaded l = {.pairs = {0}};
-	int r = read_file(d, in, &l, e);
+	int r = read_file(o, in, &l, e);
 
 	input_close(in);
 	if (!r && l.pairs.n + l.large.n) {
-		number_names(&d->applied, &l);
-		number_records(d, &l);
+		number_names(a, &l);
+		number_records(a, &l);
 	}
 	free(l.pairs.v);
 	free(l.large.v);
@@ -241,42 +232,33 @@ dedup_load_pairs(struct dedup *d, struct err *e)
 
 /* --- joined --- */
 
-/* The members of a name, behind those in b. */
+/* Add the members of a name. */
 static void
-add_members(const struct applied *a, uint32_t name, struct members *b)
+add_members(const struct applied *a, uint32_t name, struct bucket *b)
 {
 	uint32_t i = a->member[name];
 
 	for (; i != NOT; i = a->next ? a->next[i] : NOT)
-		members_add(b, i);
+		dedup_bucket_add(b, i);
 }
 
 static int
-join_pair(struct dedup *d, const struct members *x, const struct members *y,
+join_pair(struct pairs *p, const struct bucket *x, const struct bucket *y,
 	  struct err *e)
 {
 	size_t i, k;
 
-	for (i = 0; i < x->n; i++) {
-		for (k = 0; k < y->n; k++) {
-			uint32_t a = x->v[i], b = y->v[k];
-			int same = a < b ? dedup_compare(d, a, b, e) :
-				dedup_compare(d, b, a, e);
-
-			if (same < 0)
+	for (i = 0; i < x->n; i++)
+		for (k = 0; k < y->n; k++)
+			if (dedup_pairs_join(p, x->v[i], y->v[k], e) < 0)
 				return -1;
-			if (same)
-				union_find_join(&d->near, a, b);
-		}
-	}
 	return 0;
 }
 
 static int
-join_pairs(struct dedup *d, struct err *e)
+join_pairs(const struct applied *a, struct pairs *p, struct err *e)
 {
-	const struct applied *a = &d->applied;
-	struct members x = {0}, y = {0};
+	struct bucket x = {0}, y = {0};
 	size_t i;
 	int r = 0;
 
@@ -284,7 +266,7 @@ join_pairs(struct dedup *d, struct err *e)
 		x.n = y.n = 0;
 		add_members(a, a->pair[i].a, &x);
 		add_members(a, a->pair[i].b, &y);
-		r = join_pair(d, &x, &y, e);
+		r = join_pair(p, &x, &y, e);
 	}
 	free(x.v);
 	free(y.v);
@@ -292,10 +274,9 @@ join_pairs(struct dedup *d, struct err *e)
 }
 
 static int
-join_large(struct dedup *d, struct err *e)
+join_large(const struct applied *a, struct pairs *p, struct err *e)
 {
-	const struct applied *a = &d->applied;
-	struct members b = {0};
+	struct bucket b = {0};
 	size_t i;
 	int r = 0;
 
@@ -303,7 +284,7 @@ join_large(struct dedup *d, struct err *e)
 		add_members(a, a->large[i].name, &b);
 		if (i + 1 < a->nlarge && a->large[i + 1].key == a->large[i].key)
 			continue;
-		r = dedup_join_bucket(d, b.v, b.n, e);
+		r = dedup_bucket_join(p, &b, e);
 		b.n = 0;
 	}
 	free(b.v);
@@ -312,23 +293,22 @@ join_large(struct dedup *d, struct err *e)
 
 /* --edit-sim: the members of each set, which no pair names. */
 static int
-join_sets(struct dedup *d, struct err *e)
+join_sets(const struct applied *a, struct pairs *p, struct err *e)
 {
-	const uint32_t *next = d->applied.next;
-	uint8_t *seen = xcalloc((size_t)d->nm + 1, 1);
-	struct members b = {0};
+	uint8_t *seen = xcalloc((size_t)p->n + 1, 1);
+	struct bucket b = {0};
 	uint32_t i, k;
 	int r = 0;
 
 	/* chains lead from the newest to the first */
-	for (i = d->nm; !r && i--;) {
-		if (seen[i] || d->m[i].same != i || !d->m[i].nset)
+	for (i = p->n; !r && i--;) {
+		if (seen[i] || p->m[i].same != i || !p->m[i].nset)
 			continue;
-		for (b.n = 0, k = i; k != NOT; k = next[k]) {
+		for (b.n = 0, k = i; k != NOT; k = a->next[k]) {
 			seen[k] = 1;
-			members_add(&b, k);
+			dedup_bucket_add(&b, k);
 		}
-		r = dedup_join_bucket(d, b.v, b.n, e);
+		r = dedup_bucket_join(p, &b, e);
 	}
 	free(seen);
 	free(b.v);
@@ -336,9 +316,9 @@ join_sets(struct dedup *d, struct err *e)
 }
 
 int
-dedup_join_applied(struct dedup *d, struct err *e)
+dedup_apply_join(const struct applied *a, struct pairs *p, struct err *e)
 {
-	if (join_pairs(d, e) || join_large(d, e))
+	if (join_pairs(a, p, e) || join_large(a, p, e))
 		return -1;
-	return d->applied.next ? join_sets(d, e) : 0;
+	return a->next ? join_sets(a, p, e) : 0;
 }

@@ -1,99 +1,30 @@
 /*
  * compare.c - the second pass: documents that share a key
  *
- * The sorted keys say which documents may be duplicates; they become members,
- * numbered in input order.  The pass parses only them.  Texts with one key
- * are compared byte for byte with the first that had it.  Sets of shingles
- * are kept once each: a document whose set stood before (by a hash of 128
- * bits of the whole set) is joined to that one and not looked at again, so
- * that a million copies cost a million times one look.
+ * Only members are parsed.  Texts with the same key are compared byte for byte
+ * with the first that had it.  Each set of shingles is kept once: a document
+ * whose set occurred before (by a 128-bit hash of the whole set) is joined to
+ * that one at once, so that a million copies cost a million times the same.
  */
-#include "dedup/dedup_priv.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/pipeline.h"
-#include "base/progress.h"
+#include "dedup/dedup_priv.h"
 
-/* --- who is a member --- */
-
-static int
-mark_groups(struct dedup *d, struct extsort *s, struct err *e)
-{
-	const uint32_t *doc;
-	size_t n, i;
-	int r;
-
-	if (extsort_rewind(s, e))
-		return -1;
-	while ((r = extsort_group(s, &doc, &n, e)) > 0)
-		for (i = 0; i < n; i++)
-			d->flag[doc[i]] |= DOC_MEMBER;
-	return r;
-}
-
-uint32_t
-dedup_member(const struct dedup *d, uint32_t doc)
-{
-	uint32_t lo = 0, hi = d->nm;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (d->m[mid].doc < doc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < d->nm && d->m[lo].doc == doc ? lo : NOT;
-}
-
-/* Members with one key: the first stands for them until texts are compared. */
-static int
-exact_groups(struct dedup *d, struct err *e)
-{
-	const uint32_t *doc;
-	uint32_t first;
-	size_t n, i;
-	int r;
-
-	if (extsort_rewind(d->exact, e))
-		return -1;
-	while ((r = extsort_group(d->exact, &doc, &n, e)) > 0) {
-		first = dedup_member(d, doc[0]);
-		d->m[first].copies = (uint32_t)n;
-		for (i = 1; i < n; i++)
-			d->m[dedup_member(d, doc[i])].exact = first;
-	}
-	return r;
-}
-
-int
-dedup_members(struct dedup *d, struct err *e)
-{
-	uint32_t i, n = 0;
-
-	if (mark_groups(d, d->exact, e) || mark_groups(d, d->bands, e))
-		return -1;
-	for (i = 0; i < d->n; i++)
-		n += (d->flag[i] & DOC_MEMBER) != 0;
-	d->m = xcalloc((size_t)n + 1, sizeof(*d->m));
-	for (i = 0; i < d->n; i++) {
-		if (!(d->flag[i] & DOC_MEMBER))
-			continue;
-		d->m[d->nm] = (struct member){
-			.doc = i, .exact = d->nm, .same = d->nm, .copies = 1
-		};
-		d->nm++;
-	}
-	union_find_init(&d->near, d->nm);
-	return exact_groups(d, e);
-}
-
-/* --- the pass --- */
+/* What a worker found in a block. */
+struct compared {
+	uint64_t *text_key;	/* high half of the text's key; by document */
+	struct set_hash *hash;	/* of its set */
+	struct set_len {
+		uint32_t shingles, words;
+	} *len;
+	size_t *text_to;	/* end of its text in `text` */
+	size_t key_cap, hash_cap, len_cap, to_cap;
+	struct buf text;	/* --normalize: normalized texts */
+	uint64_t *set;		/* shingles, then words, of each document */
+	size_t nset, set_cap;
+};
 
 /* Members by a hash; hash[] by member, slots hold members or NOT. */
 struct table {
@@ -104,20 +35,45 @@ struct table {
 
 /* Texts of one key that differ: a chain. */
 struct text {
-	uint64_t at, key;	/* key: the upper half */
+	uint64_t at, key;	/* key: the high half */
 	size_t n;
 	uint32_t member, next;
 };
 
-struct look {
+struct compare {
 	struct dedup *d;
 	struct table sets;	/* with --edit-sim: sequences of words */
 	struct table heads;	/* --apply with that: by set, the newest */
+	struct spool *texts;
 	struct text *text;	/* those compared with, in order of member */
-	uint32_t ntext, text_cap;
+	size_t ntext, text_cap;
 	uint32_t *text_of;	/* of a member, or NOT */
 	struct buf old;
 };
+
+static void
+compared_reset(void *result)
+{
+	struct compared *x = result;
+
+	x->nset = 0;
+	buf_reset(&x->text);
+}
+
+static void
+compared_clear(void *result)
+{
+	struct compared *x = result;
+
+	free(x->text_key);
+	free(x->hash);
+	free(x->len);
+	free(x->text_to);
+	buf_clear(&x->text);
+	free(x->set);
+}
+
+/* --- tables --- */
 
 static uint32_t *
 table_find(const struct table *t, struct set_hash h)
@@ -165,18 +121,11 @@ table_open(struct table *t, uint32_t members)
 	table_grow(t);
 }
 
-static void
-set_room(struct item *x, size_t more)
-{
-	if (x->nset + more <= x->set_cap)
-		return;
-	x->set_cap = 2 * (x->nset + more);
-	x->set = xreallocarray(x->set, x->set_cap, sizeof(*x->set));
-}
+/* --- workers --- */
 
 /* The set of shingles and, for --edit-sim, the words. */
 static void
-look_set(struct dedup *d, struct worker *w, struct item *x, size_t i,
+take_set(const struct dedup *d, struct worker *w, struct compared *x, size_t i,
 	 struct span text)
 {
 	size_t nw, k;
@@ -184,255 +133,223 @@ look_set(struct dedup *d, struct worker *w, struct item *x, size_t i,
 	shingles_of(&w->sh, &d->o->mh, text);
 	shingles_sort(&w->sh);
 	nw = d->o->has_edit ? w->sh.words.n : 0;
-	set_room(x, w->sh.n + nw);
+	GROW(x->set, x->set_cap, x->nset + w->sh.n + nw);
 	memcpy(x->set + x->nset, w->sh.v, w->sh.n * sizeof(*x->set));
 	x->nset += w->sh.n;
 	for (k = 0; k < nw; k++)
 		x->set[x->nset++] = w->sh.words.v[k].hash;
 	x->hash[i] = nw ? set_hash(x->set + x->nset - nw, nw) :
 		set_hash(w->sh.v, w->sh.n);
-	x->len[2 * i] = (uint32_t)w->sh.n;
-	x->len[2 * i + 1] = (uint32_t)nw;
+	x->len[i] = (struct set_len){(uint32_t)w->sh.n, (uint32_t)nw};
 }
 
 static void
-look_text(struct dedup *d, struct worker *w, struct item *x, size_t i,
-	  struct span text)
+take_text(const struct dedup *d, struct worker *w, struct compared *x,
+	  size_t i, struct span text)
 {
-	text = exact_text(d, w, text);
-	x->exact[i] = text_key(text).high64;
-	if (!d->o->normalize)
-		return;
-	buf_put(&x->text, text.p, text.n);
-	x->text_end[i] = x->text.n;
+	text = dedup_exact_text(d->o, w, text);
+	x->text_key[i] = dedup_exact_key(text).b;
+	if (d->o->normalize)
+		buf_put(&x->text, text.p, text.n);
 }
 
 static int
-look_work(void *ctx, void *batch, int worker, struct err *e)
+compare_block(const struct docpipe_work *dw, struct doc_batch *b,
+	      struct err *e)
 {
-	struct look *l = ctx;
-	struct dedup *d = l->d;
-	struct worker *w = &d->worker[worker];
-	struct doc_batch *b = batch;
-	struct item *x = b->user;
+	const struct dedup *d = ((const struct compare *)dw->ctx)->d;
+	struct worker *w = &d->worker[dw->worker];
+	struct compared *x = dw->result;
+	uint32_t first;
 	size_t i;
 
-	(void)e;
-	item_room(x, b->n);
+	if (dedup_corpus_block(&d->corpus, b, &first, e))
+		return -1;
+	GROW(x->text_key, x->key_cap, b->n);
+	GROW(x->hash, x->hash_cap, b->n);
+	GROW(x->len, x->len_cap, b->n);
+	GROW(x->text_to, x->to_cap, b->n);
 	for (i = 0; i < b->n; i++) {
 		struct doc *doc = &b->v[i];
-		uint8_t flag = d->flag[x->first + i];
+		uint8_t flag = d->corpus.flag[first + i];
 
-		x->text_end[i] = x->text.n;
-		if (!(flag & DOC_MEMBER))
-			continue;
-		doc_parse_at(w->parser, b, i);
-		if (doc->bad)
-			continue;
-		if (d->o->exact)
-			look_text(d, w, x, i, doc->text);
-		x->len[2 * i] = x->len[2 * i + 1] = 0;
-		if (flag & DOC_WORDS && d->o->near && d->o->verify)
-			look_set(d, w, x, i, doc->text);
+		x->len[i] = (struct set_len){0, 0};
+		if (flag & DOC_MEMBER)
+			doc_parse_at(dw->parser, b, i);
+		if (flag & DOC_MEMBER && !doc->bad) {
+			if (d->o->exact)
+				take_text(d, w, x, i, doc->text);
+			if (flag & DOC_WORDS && d->o->near && d->o->verify)
+				take_set(d, w, x, i, doc->text);
+		}
+		x->text_to[i] = x->text.n;
 	}
 	return 0;
 }
 
+/* --- in order: texts --- */
+
 static uint32_t
-text_put(struct look *l, struct span text, uint64_t key, uint32_t member,
+text_put(struct compare *c, struct span text, uint64_t key, uint32_t member,
 	 struct err *e)
 {
-	if (l->ntext == l->text_cap) {
-		l->text_cap = l->text_cap ? l->text_cap + l->text_cap / 2 :
-			256;
-		l->text = xreallocarray(l->text, l->text_cap,
-					sizeof(*l->text));
-	}
-	l->text[l->ntext] = (struct text){
-		spool_size(l->d->texts), key, text.n, member, NOT
+	GROW(c->text, c->text_cap, c->ntext + 1);
+	c->text[c->ntext] = (struct text){
+		spool_size(c->texts), key, text.n, member, NOT
 	};
-	if (spool_append(l->d->texts, text.p, text.n, e))
+	if (spool_append(c->texts, text.p, text.n, e))
 		return NOT;
-	return l->ntext++;
+	return (uint32_t)c->ntext++;
 }
 
-/* 1: the same bytes as the text put aside, 0: not, -1: error. */
+/* 1: the same bytes as the spooled text, 0: not, -1: error. */
 static int
-text_same(struct look *l, const struct text *t, struct span text,
+text_same(struct compare *c, const struct text *t, struct span text,
 	  uint64_t key, struct err *e)
 {
 	if (t->n != text.n || t->key != key)
 		return 0;
-	buf_reset(&l->old);
-	if (spool_read(l->d->texts, t->at, buf_reserve(&l->old, t->n + 1),
-		       t->n, e))
+	buf_reset(&c->old);
+	if (spool_read(c->texts, t->at, buf_reserve(&c->old, t->n + 1), t->n,
+		       e))
 		return -1;
-	return t->n == 0 || !memcmp(l->old.p, text.p, text.n);
+	return t->n == 0 || !memcmp(c->old.p, text.p, text.n);
 }
 
-/* Find out which of the texts before with this key is the same, if any. */
+/* Which of the earlier texts with this key is the same, if any? */
 static int
-look_exact(struct look *l, uint32_t i, struct span text, uint64_t key,
-	   struct err *e)
+compare_text(struct compare *c, uint32_t i, struct span text, uint64_t key,
+	     struct err *e)
 {
-	struct member *m = &l->d->m[i];
+	struct member *m = &c->d->members.v[i];
 	uint32_t first = m->exact, t;
 	int same;
 
 	if (first == i) {
 		if (m->copies > 1 &&
-		    (l->text_of[i] = text_put(l, text, key, i, e)) == NOT)
+		    (c->text_of[i] = text_put(c, text, key, i, e)) == NOT)
 			return -1;
 		m->copies = 1;
 		return 0;
 	}
-	for (t = l->text_of[first];; t = l->text[t].next) {
-		same = text_same(l, &l->text[t], text, key, e);
+	for (t = c->text_of[first];; t = c->text[t].next) {
+		same = text_same(c, &c->text[t], text, key, e);
 		if (same < 0)
 			return -1;
 		if (same) {
-			m->exact = l->text[t].member;
-			l->d->m[m->exact].copies++;
+			m->exact = c->text[t].member;
+			c->d->members.v[m->exact].copies++;
 			return 0;
 		}
-		if (l->text[t].next == NOT)
+		if (c->text[t].next == NOT)
 			break;
 	}
 	m->exact = i;
-	first = text_put(l, text, key, i, e);
-	l->text[t].next = first;
+	first = text_put(c, text, key, i, e);
+	c->text[t].next = first;
 	return first == NOT ? -1 : 0;
 }
 
+/* --- in order: sets --- */
+
 /* --apply: a pair names a set, which may be that of several texts. */
 static void
-add_to_name(struct look *l, uint32_t i, const uint64_t *set)
+add_to_name(struct compare *c, uint32_t i, const uint64_t *set)
 {
-	struct set_hash h = set_hash(set, l->d->m[i].nset);
+	struct set_hash h = set_hash(set, c->d->members.v[i].nset);
 	uint32_t *head;
 
-	table_grow(&l->heads);
-	head = table_find(&l->heads, h);
-	l->heads.n += *head == NOT;
-	l->heads.hash[i] = h;
-	l->d->applied.next[i] = *head;
+	table_grow(&c->heads);
+	head = table_find(&c->heads, h);
+	c->heads.n += *head == NOT;
+	c->heads.hash[i] = h;
+	c->d->applied.next[i] = *head;
 	*head = i;
 }
 
 static int
-look_near(struct look *l, uint32_t i, const struct item *x, size_t at,
-	  const uint64_t *set, struct err *e)
+compare_set(struct compare *c, uint32_t i, struct set_hash hash,
+	    struct set_len len, const uint64_t *set, struct err *e)
 {
-	struct dedup *d = l->d;
-	struct member *m = &d->m[i];
+	struct dedup *d = c->d;
+	struct member *m = &d->members.v[i];
 	uint32_t *first;
 
-	table_grow(&l->sets);
-	first = table_find(&l->sets, x->hash[at]);
+	table_grow(&c->sets);
+	first = table_find(&c->sets, hash);
 	if (*first != NOT) {
 		m->same = *first;
-		union_find_join(&d->near, *first, i);
+		union_find_join(&d->pairs.near, *first, i);
 		return 0;
 	}
 	*first = i;
-	l->sets.hash[i] = x->hash[at];
-	l->sets.n++;
-	m->nset = x->len[2 * at];
-	m->nwords = x->len[2 * at + 1];
-	m->set = spool_size(d->sets) / sizeof(*set);
+	c->sets.hash[i] = hash;
+	c->sets.n++;
+	m->nset = len.shingles;
+	m->nwords = len.words;
+	m->set = spool_size(d->pairs.sets) / sizeof(*set);
 	m->words = m->set + m->nset;
 	if (d->applied.next)
-		add_to_name(l, i, set);
-	return spool_append(d->sets, set,
+		add_to_name(c, i, set);
+	return spool_append(d->pairs.sets, set,
 			    ((size_t)m->nset + m->nwords) * sizeof(*set), e);
 }
 
-int
-dedup_put_name(struct dedup *d, const struct doc *doc, const char *id_key,
-	       const char *at_key, uint64_t *place, struct err *e)
-{
-	struct buf *b = &d->line;
-	struct buf at = {0};
-	uint32_t n;
-	int r;
+/* --- the pass --- */
 
-	buf_printf(&at, "%s:%llu", doc->file, (unsigned long long)doc->lineno);
-	buf_reset(b);
-	buf_printf(b, "\"%s\":", id_key);
-	json_put_str(b, doc->id.p ? doc->id : buf_span(&at));
-	if (doc->id.p) {
-		buf_printf(b, ",\"%s\":", at_key);
-		json_put_str(b, buf_span(&at));
-	}
-	buf_clear(&at);
-	*place = spool_size(d->names);
-	n = (uint32_t)b->n;
-	r = spool_append(d->names, &n, sizeof(n), e);
-	return r ? r : spool_append(d->names, b->p, b->n, e);
+static int
+compare_doc(struct compare *c, const struct doc *doc, uint32_t n,
+	    const struct compared *x, size_t i, struct err *e)
+{
+	struct dedup *d = c->d;
+	uint32_t at = dedup_member(&d->members, n);
+	size_t from = i ? x->text_to[i - 1] : 0;
+	struct span text = doc->text;
+
+	if (doc->bad || doc->digest != d->corpus.digest[n])
+		return err_set(e, "%s:%llu: changed while it was read",
+			       doc->file, (unsigned long long)doc->lineno);
+	if (d->o->normalize)
+		text = (struct span){x->text.p + from, x->text_to[i] - from};
+	if (d->reports &&
+	    dedup_names_put(&d->names, doc, "duplicate_of", "duplicate_at",
+			    &d->members.v[at].name, e))
+		return -1;
+	return d->o->exact ? compare_text(c, at, text, x->text_key[i], e) : 0;
 }
 
 static int
-look_write(void *ctx, void *batch, struct err *e)
+compare_write(void *ctx, struct doc_batch *b, void *result, struct err *e)
 {
-	struct look *l = ctx;
-	struct dedup *d = l->d;
-	const struct doc_batch *b = batch;
-	const struct item *x = b->user;
+	struct compare *c = ctx;
+	struct dedup *d = c->d;
+	const struct compared *x = result;
 	const uint64_t *set = x->set;
-	uint32_t at;
+	uint32_t first = dedup_corpus_next(&d->corpus, b), n;
 	size_t i;
 
 	for (i = 0; i < b->n; i++) {
-		const struct doc *doc = &b->v[i];
-		uint8_t flag = d->flag[x->first + i];
-		struct span text = doc->text;
-
-		if (!(flag & DOC_MEMBER))
+		n = first + (uint32_t)i;
+		if (!(d->corpus.flag[n] & DOC_MEMBER))
 			continue;
-		at = dedup_member(d, x->first + (uint32_t)i);
-		if (doc->bad || doc->digest != d->digest[x->first + i])
-			return err_set(e, "%s:%llu: changed while it was read",
-				       doc->file,
-				       (unsigned long long)doc->lineno);
-		if (d->o->normalize) {
-			size_t from = i ? x->text_end[i - 1] : 0;
-
-			text = (struct span){x->text.p + from,
-					     x->text_end[i] - from};
-		}
-		if ((filter_reports(d->filter) &&
-		     dedup_put_name(d, doc, "duplicate_of", "duplicate_at",
-				    &d->m[at].name, e)) ||
-		    (d->o->exact &&
-		     look_exact(l, at, text, x->exact[i], e)))
+		if (compare_doc(c, &b->v[i], n, x, i, e))
 			return -1;
-		if (!(flag & DOC_WORDS) || !d->o->near || !d->o->verify)
+		if (!x->len[i].shingles)
 			continue;
-		if (look_near(l, at, x, i, set, e))
+		if (compare_set(c, dedup_member(&d->members, n), x->hash[i],
+				x->len[i], set, e))
 			return -1;
-		set += (size_t)x->len[2 * i] + x->len[2 * i + 1];
+		set += (size_t)x->len[i].shingles + x->len[i].words;
 	}
 	return 0;
 }
 
-static void *
-look_read(void *ctx, struct err *e)
-{
-	return lines_read(((struct look *)ctx)->d, e);
-}
-
-static void
-look_drop(void *ctx, void *batch)
-{
-	item_drop(((struct look *)ctx)->d, batch);
-}
-
 /* --apply: names to members. */
 static void
-resolve_names(struct look *l)
+resolve_names(struct compare *c)
 {
-	struct table *t = l->d->applied.next ? &l->heads : &l->sets;
-	struct applied *a = &l->d->applied;
+	struct applied *a = &c->d->applied;
+	struct table *t = a->next ? &c->heads : &c->sets;
 	size_t i;
 
 	a->member = xreallocarray(NULL, a->n + 1, sizeof(*a->member));
@@ -441,38 +358,37 @@ resolve_names(struct look *l)
 }
 
 int
-dedup_look(struct dedup *d, struct err *e)
+dedup_compare(struct dedup *d, struct err *e)
 {
-	struct look l = {.d = d};
-	const struct pipeline pipe = {
-		&l, look_read, look_work, look_write, look_drop
+	struct compare c = {.d = d};
+	const struct docpipe_pass pass = {
+		.ctx = &c, .label = "comparing", .mode = DOCPIPE_LINES,
+		.block = compare_block, .write = compare_write,
+		.result_size = sizeof(struct compared),
+		.reset = compared_reset, .clear = compared_clear
 	};
+	uint32_t n = d->members.n;
 	int r;
 
-	if (!d->nm)
+	if (!n)
 		return 0;
-	if (input_rewind(doc_reader_input(d->docs), e) ||
-	    (d->refs && input_rewind(doc_reader_input(d->refs), e)))
-		return -1;
-	d->cursor = 0;
 	if (d->o->near)
-		table_open(&l.sets, d->nm);
+		table_open(&c.sets, n);
 	if (d->o->apply && d->o->has_edit) {
-		table_open(&l.heads, d->nm);
-		d->applied.next = xreallocarray(NULL, d->nm,
+		table_open(&c.heads, n);
+		d->applied.next = xreallocarray(NULL, n,
 						sizeof(*d->applied.next));
 	}
-	l.text_of = xreallocarray(NULL, d->nm, sizeof(*l.text_of));
-	progress_start("comparing", "B",
-		       input_total(doc_reader_input(d->docs)));
-	r = pipeline_run(&pipe, args_common.threads, e);
-	progress_stop();
+	c.texts = spool_new(d->pairs.mem / 16);
+	c.text_of = xreallocarray(NULL, n, sizeof(*c.text_of));
+	r = dedup_corpus_again(&d->corpus, &pass, e);
 	if (!r && d->o->apply)
-		resolve_names(&l);
-	table_clear(&l.sets);
-	table_clear(&l.heads);
-	free(l.text);
-	free(l.text_of);
-	buf_clear(&l.old);
+		resolve_names(&c);
+	spool_free(c.texts);
+	table_clear(&c.sets);
+	table_clear(&c.heads);
+	free(c.text);
+	free(c.text_of);
+	buf_clear(&c.old);
 	return r;
 }

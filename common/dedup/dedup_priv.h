@@ -1,87 +1,258 @@
-/* dedup_priv.h - shared by the files of the job; private to dedup*.c */
+/*
+ * dedup_priv.h - shared by the files of the job
+ *
+ * Calls go one way, from the top down:
+ *
+ *	dedup.c		the job: its passes in order
+ *	emit.c explain.c	what is written instead of documents
+ *	scan.c compare.c write.c	the passes
+ *	join.c		candidates to clusters
+ *	apply.c		candidates of --apply
+ *	prefix_filter.c	the similar pairs of a bucket
+ *	pairs.c		one pair
+ *	passages.c loops.c	spans, and text that loops
+ *	members.c names.c corpus.c	what is known of documents
+ */
 #ifndef ASSAY_DEDUP_PRIV_H
 #define ASSAY_DEDUP_PRIV_H
 
-#include <pthread.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "base/extsort.h"
 #include "base/spool.h"
-#include "tokenizer/bpe.h"
 #include "base/union_find.h"
 #include "dedup/dedup.h"
-#include "base/extsort.h"
+#include "record/docpipe.h"
+#include "record/vocab.h"
 #include "spans/spans.h"
 #include "spans/spans_tokens.h"
+#include "tokenizer/bpe.h"
 #include "tokenizer/split.h"
-#include "record/vocab.h"
 
 enum { NOT = UINT32_MAX };
 
-/* What is known of every document; or'ed. */
+/* --- corpus.c: all documents, numbered in input order --- */
+
+/* Or'ed. */
 enum {
 	DOC_BAD = 1, DOC_WORDS = 2, DOC_RUN = 4, DOC_PHRASE = 8,
-	DOC_MEMBER = 16,	/* has the key of another one */
+	DOC_MEMBER = 16,	/* shares a key with another document */
 	DOC_SPAN = 32,		/* holds a copy */
-	DOC_SOURCE = 64,	/* holds a first copy */
+	DOC_SOURCE = 64,	/* holds the first copy of a span */
 	DOC_GOPHER = 128
 };
 
-/* A document that may be a duplicate or have one; numbered in input order. */
+struct corpus {
+	struct docpipe *refs, *docs;	/* refs NULL: none */
+	uint64_t *digest;
+	uint32_t *len;			/* bytes of the text */
+	uint8_t *flag;
+	uint32_t n, cap, nref;		/* documents, of them references */
+	uint32_t base, end;		/* of a later pass: now read */
+	uint32_t seen;			/* in a later pass */
+};
+
+void dedup_corpus_open(struct corpus *c, const struct dedup_opts *o,
+		       const char *const *files, size_t n);
+void dedup_corpus_clear(struct corpus *c);
+
+/* The first pass: write() calls dedup_corpus_add() for each document. */
+int dedup_corpus_scan(struct corpus *c, struct docpipe_pass *pass,
+		      struct err *e);
+int dedup_corpus_add(struct corpus *c, const struct doc *d, uint8_t flag,
+		     struct err *e);
+
+/*
+ * A later pass, of lines, over the same documents.  Its block() and write()
+ * call these for the number of a block's first document; block() fails where
+ * there are more documents than before.
+ */
+int dedup_corpus_again(struct corpus *c, const struct docpipe_pass *pass,
+		       struct err *e);
+int dedup_corpus_block(const struct corpus *c, const struct doc_batch *b,
+		       uint32_t *first, struct err *e);
+uint32_t dedup_corpus_next(struct corpus *c, const struct doc_batch *b);
+
+/* --- names.c: how the report names documents --- */
+
+struct names {
+	struct spool *spool;
+	struct buf line;
+};
+
+/*
+ * Store {"id_key": the id, "at_key": FILE:LINE} of a document; without an id
+ * the place alone, under id_key.  *at is for dedup_names_get(), which appends
+ * it to b.
+ */
+int dedup_names_put(struct names *n, const struct doc *doc, const char *id_key,
+		    const char *at_key, uint64_t *at, struct err *e);
+int dedup_names_get(const struct names *n, uint64_t at, struct buf *b,
+		    struct err *e);
+
+/* --- loops.c: text that loops --- */
+
+struct loops {
+	const struct dedup_opts *o;
+	struct vocab *vocab;
+	struct bpe *bpe;		/* NULL: units are words */
+};
+
+/* Per thread. */
+struct loops_scratch {
+	struct repeats rep;
+	struct gopher gopher;
+	struct bpe_enc *enc;
+	struct ids ids;
+	uint64_t *unit;
+	size_t cap;
+};
+
+int dedup_loops_open(struct loops *l, const struct dedup_opts *o,
+		     struct err *e);
+void dedup_loops_clear(struct loops *l);
+void dedup_loops_scratch_clear(struct loops_scratch *s);
+
+/*
+ * Does the text loop?  words are those of the text if `split`, else it splits
+ * them where it needs them.  hit: of Gopher's rule.
+ */
+struct repeat dedup_loops_find(const struct loops *l, struct loops_scratch *s,
+			       struct words *words, int split,
+			       struct span text, struct gopher_hit *hit);
+
+/* --- passages.c: spans that are cut --- */
+
+/* A document that others hold copies of. */
+struct source {
+	uint32_t doc;
+	uint64_t name;			/* dedup_names_put() */
+};
+
+struct passages {
+	const struct dedup_opts *o;
+	struct spans *spans;		/* until they are found; bytes, or ... */
+	struct spans_tokens *tokens;	/* ... tokens, which are ... */
+	struct split *split;		/* pre-tokens, or ... */
+	struct vocab *vocab;		/* ... those of a model */
+	struct bpe *bpe;
+	struct text_span *span;		/* by document and start */
+	struct source *source;		/* by document */
+	size_t nspan, nsource;
+	int spilled;
+};
+
+/* Per thread. */
+struct passages_scratch {
+	struct split_scratch *split;
+	struct bpe_enc *enc;
+	struct ids ids;
+};
+
+/* Texts of a block and their tokens, one after the other. */
+struct passages_block {
+	struct buf text;
+	uint32_t *end, *id;		/* of tokens */
+	size_t ntok, end_cap, id_cap;
+	size_t *text_to, *tok_to;	/* of each document */
+	size_t n, text_to_cap, tok_to_cap;
+};
+void dedup_passages_block_reset(struct passages_block *b);
+void dedup_passages_block_clear(struct passages_block *b);
+
+int dedup_passages_open(struct passages *p, const struct dedup_opts *o,
+			struct err *e);
+void dedup_passages_clear(struct passages *p);
+void dedup_passages_scratch_clear(struct passages_scratch *s);
+
+/* A worker: add a text to its block.  Then in order: the i-th of a block. */
+void dedup_passages_take(const struct passages *p, struct passages_scratch *s,
+			 struct passages_block *b, struct span text);
+int dedup_passages_add(struct passages *p, const struct passages_block *b,
+		       size_t i, struct err *e);
+
+/* Find spans in all texts, set DOC_SPAN and DOC_SOURCE. */
+int dedup_passages_find(struct passages *p, struct corpus *c, struct err *e);
+
+/* What is left of a text; who has the first copies; the report's spans. */
+void dedup_passages_cut(const struct passages *p, uint32_t doc,
+			struct span text, struct buf *out);
+int dedup_passages_name(struct passages *p, struct names *names, uint32_t doc,
+			const struct doc *d, struct err *e);
+int dedup_passages_put(const struct passages *p, const struct names *names,
+		       uint32_t doc, struct buf *b, struct err *e);
+
+/* --- members.c: documents that may be a duplicate or have one --- */
+
 struct member {
 	uint32_t doc;
 	uint32_t exact;		/* first member with this text */
 	uint32_t same;		/* first member with this set of shingles */
 	uint32_t copies;	/* exact == this one: how many there are */
-	uint64_t name;		/* of the names spool */
+	uint64_t name;		/* dedup_names_put() */
 	uint64_t set, words;	/* of the sets spool, in elements; same == it */
 	uint32_t nset, nwords;
 	double sim;		/* to the first of its cluster; < 0: unknown */
 };
 
-/* Per thread. */
-struct worker {
-	struct doc_parser *parser;
-	struct shingles sh;
-	struct repeats rep;
-	struct gopher gopher;
-	struct bpe_enc *enc;
-	struct split_scratch *scratch;	/* spans in tokens: ... */
-	struct bpe_enc *span_enc;	/* ... or this */
-	struct ids ids;
-	uint64_t *unit;
-	size_t unit_cap;
-	struct buf fold, nfc;
+struct members {
+	struct extsort *exact, *bands;	/* documents by key */
+	struct member *v;		/* in input order */
+	uint32_t n;
 };
 
-/* Per block: what a worker found, in the order of the documents. */
-struct item {
-	uint32_t first;		/* number of its first document */
-	uint8_t *flag;
-	uint64_t *exact;	/* half of the text's key: lower, look: upper */
-	uint64_t *keys;		/* bands of each document that has words */
-	struct set_hash *hash;	/* of its set (apply, look) */
-	size_t n, cap, nkeys, keys_cap;
-	uint64_t *set;		/* look: sets, then word hashes, one by one */
-	size_t nset, set_cap;
-	uint32_t *len;		/* look: 2 a member: of its set, of its words */
-	struct buf text;	/* texts: of all, normalized, cut */
-	size_t *text_end;
-	uint32_t *tok_end, *tok_id;	/* spans: tokens of all texts */
-	size_t *tok_to;		/* of each document */
-	size_t ntok, tok_cap;
-	struct gopher_hit *hit;
-	struct item *next;
+void dedup_members_open(struct members *m, size_t mem);
+void dedup_members_clear(struct members *m);
+int dedup_members_find(struct members *m, struct corpus *c, struct err *e);
+uint32_t dedup_member(const struct members *m, uint32_t doc);	/* or NOT */
+
+/* --- pairs.c: one candidate pair --- */
+
+struct pairs {
+	const struct dedup_opts *o;
+	const struct corpus *corpus;
+	struct member *m;
+	uint32_t n;
+	size_t mem;
+	struct spool *sets;	/* shingles and words of members */
+	struct buf row[4];	/* sets and words of the pair at hand */
+	struct union_find near;
+	uint64_t *failed;	/* pairs that were not similar, by hash */
+	uint32_t *ref;		/* --direct: a reference like the member */
+	uint64_t compared, similar;
 };
 
-/* A document that others have copies of. */
-struct decompress {
-	uint32_t doc;
-	uint64_t name;		/* of the names spool */
-};
+void dedup_pairs_open(struct pairs *p, const struct dedup_opts *o,
+		      const struct corpus *c, size_t mem);
+void dedup_pairs_start(struct pairs *p, const struct members *m);
+void dedup_pairs_clear(struct pairs *p);
 
-/* The file of --apply; names are numbered. */
+/*
+ * Join two members that are similar.  1: they were joined; 0: not, or were
+ * already; -1: error.
+ */
+int dedup_pairs_join(struct pairs *p, uint32_t a, uint32_t b, struct err *e);
+
+/* Its shingles, until the next call with this row (0..3); NULL: error. */
+const uint64_t *dedup_pairs_set(struct pairs *p, uint32_t member, int row,
+				struct err *e);
+
+/* Set m[i].sim to the similarity to another member; see pairs.c. */
+int dedup_pairs_measure(struct pairs *p, uint32_t i, uint32_t other,
+			struct err *e);
+
+/* --- prefix_filter.c --- */
+
+/* A bucket: members, with room for as many again after them. */
+struct bucket {
+	uint32_t *v;
+	size_t n, cap;
+};
+void dedup_bucket_add(struct bucket *b, uint32_t member);
+
+/* Join all similar pairs of b, whose content changes. */
+int dedup_bucket_join(struct pairs *p, struct bucket *b, struct err *e);
+
+/* --- apply.c: candidates of --apply; names are numbered --- */
+
 struct applied {
 	struct set_hash *name;		/* sorted */
 	uint32_t *member;		/* of a name: its first, or NOT */
@@ -98,142 +269,100 @@ struct applied {
 	uint32_t *next;	/* --edit-sim: another member of this name, or NOT */
 };
 
-struct dedup {
-	const struct dedup_opts *o;
-	struct filter *filter;
-	struct doc_reader *refs, *docs;	/* refs NULL: none */
-	struct worker *worker;
-	struct minhash *mh;
-	struct vocab *vocab;
-	struct bpe *bpe;
-	pthread_mutex_t lock;
-	struct item *free;
-
-	/* every document */
-	uint64_t *digest;
-	uint32_t *len;
-	uint8_t *flag;
-	uint32_t n, cap, nref;
-	uint32_t cursor;	/* of the second and third pass */
-	struct extsort *exact, *bands;
-	size_t mem;		/* of --mem, what spans leave */
-
-	/* those that have something in common with another */
-	struct member *m;
-	uint32_t nm;
-	struct union_find near;
-	uint32_t *size;		/* of near clusters, at their first */
-	uint32_t *second;	/* drop-all: second of a cluster, at its first */
-	uint32_t *copy;		/* drop-all: second with a text, at its first */
-	struct spool *sets, *texts, *names;
-	struct buf row[4];	/* sets and words of the pair at hand */
-	uint64_t *failed;	/* pairs that were not similar, by hash */
-	uint32_t *ref;		/* --direct: a reference like the member */
-
-	struct spans *spans;	/* until they are found; bytes, ... */
-	struct spans_tokens *spantok;	/* ... or tokens, which are */
-	struct split *split;	/* pieces, ... */
-	struct vocab *span_vocab;	/* ... or the model's */
-	struct bpe *span_bpe;
-	struct text_span *span;	/* by document and start */
-	struct decompress *source;	/* by document */
-	size_t nspan, nsource;
-	int spans_spilled;
-
-	struct applied applied;
-
-	/* counts */
-	uint64_t surrogates;	/* of the first pass */
-	uint64_t candidates, verified;
-	uint64_t docs_by[7], bytes_by[7];
-	uint64_t span_drops, span_drop_bytes;	/* too little left */
-	uint64_t clusters, largest, no_words;
-	struct buf line;
-	struct top {
-		uint32_t member;
-		struct buf text;
-	} top[5];
-};
-
-/* dedup.c */
-struct item *item_new(struct dedup *d);
-void item_drop(void *ctx, void *batch);	/* a pipeline's drop() */
-void item_room(struct item *x, size_t docs);	/* all that is of documents */
-void item_keys(struct item *x, size_t more);
-void *lines_read(void *ctx, struct err *e);	/* read() of the later passes */
-/* What exact compares: the text or, in w->fold, what --normalize makes of it. */
-struct span exact_text(const struct dedup *d, struct worker *w,
-		       struct span text);
-
-/* Of exact_text(): the sorter has the lower half, texts have both. */
-static inline XXH128_hash_t
-text_key(struct span text)
-{
-	return XXH3_128bits(text.p, text.n);
-}
-
-struct dedup *dedup_open(const struct dedup_opts *o, const char *const *files,
-			 size_t n, int filter, struct err *e);
-void dedup_close(struct dedup *d);
-/* have_words: of this text, in w->sh.  hit: where the rule is Gopher's. */
-struct repeat dedup_repeat(struct dedup *d, struct worker *w, struct span text,
-			   int have_words, struct gopher_hit *hit);
-
-/* compare.c */
-int dedup_members(struct dedup *d, struct err *e);	/* from the keys */
-int dedup_look(struct dedup *d, struct err *e);		/* the pass */
-/* Puts {"id_key": the id, "at_key": FILE:LINE} of a document aside, as the
- * report names it; without an id the place alone, under id_key.  *place is
- * where in the names spool. */
-int dedup_put_name(struct dedup *d, const struct doc *doc, const char *id_key,
-		   const char *at_key, uint64_t *place, struct err *e);
-uint32_t dedup_member(const struct dedup *d, uint32_t doc);	/* or NOT */
-
-/* pairs.c */
-int dedup_join(struct dedup *d, struct err *e);		/* verify candidates */
-/* Of members a < b: 1 to be joined, 0 not or joined already, -1 error. */
-int dedup_compare(struct dedup *d, uint32_t a, uint32_t b, struct err *e);
-/* Its shingles, until the next call with this row (0..3); NULL: error. */
-const uint64_t *dedup_set(struct dedup *d, uint32_t member, int row,
-			  struct err *e);
-
-/* A list of members with room for as many again behind them. */
-struct members {
-	uint32_t *v;
-	size_t n, cap;
-};
-void members_add(struct members *b, uint32_t member);
-
-/* prefix_filter.c: v[0..n) with room for 2 n, which it changes */
-int dedup_join_bucket(struct dedup *d, uint32_t *v, size_t n, struct err *e);
-
-/* apply.c */
-int dedup_load_pairs(struct dedup *d, struct err *e);
-int dedup_in_pairs(const struct dedup *d, struct set_hash h);
-int dedup_join_applied(struct dedup *d, struct err *e);
+int dedup_apply_load(struct applied *a, const struct dedup_opts *o,
+		     struct err *e);
+int dedup_apply_has(const struct applied *a, struct set_hash h);
+int dedup_apply_join(const struct applied *a, struct pairs *p, struct err *e);
 void dedup_apply_clear(struct applied *a);
 
-/* emit.c: records (bands.5) */
+/* Records (bands.5). */
 enum { BAND_NAME = 32, BAND_HEAD = 31, BAND_LINE = BAND_HEAD + BAND_NAME };
-uint32_t dedup_param(const struct minhash_opts *o);
+uint32_t dedup_band_param(const struct minhash_opts *o);
 
-/* passages.c */
-int dedup_open_spans(struct dedup *d, struct err *e);
-void dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
-		       struct span text);
-int dedup_add_text(struct dedup *d, const struct item *x, size_t i,
-		   struct span text, struct err *e);
-int dedup_find_spans(struct dedup *d, struct err *e);
-void dedup_cut(const struct dedup *d, uint32_t doc, struct span text,
-	       struct buf *out);
-int dedup_name_source(struct dedup *d, uint32_t n, const struct doc *doc,
-		      struct err *e);
-int dedup_put_spans(struct dedup *d, uint32_t doc, struct buf *b,
-		    struct err *e);
+/* --- join.c: clusters --- */
 
-/* write.c */
-int dedup_write(struct dedup *d, struct err *e);	/* the pass */
-void dedup_stats(const struct dedup *d, struct buf *b);
-void dedup_summary(struct dedup *d);
+struct clusters {
+	uint32_t *size;		/* at the first member of each */
+	uint32_t *second;	/* drop-all: its second, at its first */
+	uint32_t *copy;		/* drop-all: second with a text, at its first */
+	uint64_t n, largest;
+};
+
+void dedup_clusters_clear(struct clusters *c);
+
+/* --- the job --- */
+
+/* Per thread. */
+struct worker {
+	struct shingles sh;
+	struct buf fold, nfc;	/* of --normalize */
+	struct loops_scratch loops;
+	struct passages_scratch passages;
+};
+
+struct dedup {
+	const struct dedup_opts *o;
+	int reports;			/* there is a report */
+	struct worker *worker;
+	struct minhash *mh;
+	struct corpus corpus;
+	struct names names;
+	struct loops loops;
+	struct passages passages;
+	struct members members;
+	struct applied applied;
+	struct pairs pairs;
+	struct clusters clusters;
+	uint64_t surrogates, no_words;	/* of the first pass */
+};
+
+/* scan.c: the first pass */
+int dedup_scan(struct dedup *d, struct err *e);
+
+/* exact.c: what exact compares, the text or, in w->fold, its normal form. */
+struct span dedup_exact_text(const struct dedup_opts *o, struct worker *w,
+			     struct span text);
+/* The key of that: scan sorts by the low half, compare checks the high one. */
+struct set_hash dedup_exact_key(struct span text);
+
+/* compare.c: the second pass, over members */
+int dedup_compare(struct dedup *d, struct err *e);
+
+/* join.c: candidates to clusters */
+int dedup_join(struct dedup *d, struct err *e);
+
+/* write.c: the last pass.  Commits f; the status of the program or -1. */
+int dedup_write(struct dedup *d, struct filter *f, struct err *e);
+
+/* --- summary.c: what it came to --- */
+
+/* Why a document is not kept as it is; from RUN on as enum repeat_rule. */
+enum reason { KEPT, EXACT, NEAR, SPAN, RUN, PHRASE, GOPHER, REASONS };
+
+enum { TOP = 5 };		/* largest clusters shown */
+
+struct totals {
+	uint64_t docs[REASONS], bytes[REASONS];
+	uint64_t span_drops, span_drop_bytes;	/* too little left */
+	struct top {
+		uint32_t member;	/* first of a large cluster, or NOT */
+		struct buf text;	/* its name and how it begins */
+	} top[TOP];
+};
+
+void dedup_totals_clear(struct totals *t);
+
+/* Find the largest clusters; its place + 1 if this is the first of one. */
+void dedup_totals_find_top(struct totals *t, const struct dedup *d);
+int dedup_totals_is_top(const struct totals *t, uint32_t member);
+/* For its line of the summary. */
+void dedup_totals_excerpt(struct totals *t, const struct doc *doc,
+			  uint32_t member);
+
+/* For --stats; and for a person. */
+void dedup_stats_put(const struct dedup *d, const struct totals *t,
+		     struct buf *b);
+void dedup_summary_print(const struct dedup *d, const struct totals *t,
+			 const struct doc_stats *s);
 
 #endif

@@ -1,22 +1,20 @@
 /*
- * emit.c - stages around an external sort, --explain, --curve
+ * emit.c - records for an external sort
  *
  * A band record is "PPPPPPPP BBBB KKKKKKKKKKKKKKKK NAME": what the keys depend
  * on, the band, its key, and the hash of the document's set of shingles, all
- * in hexadecimal (bands.5).  Documents with one set have one name, so `sort
- * -u` leaves one record of a million copies.
+ * in hexadecimal (bands.5).  Documents with the same set have the same name,
+ * so `sort -u` leaves one record of a million copies.
  */
-#include "dedup/dedup_priv.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/mem.h"
-#include "base/pipeline.h"
-#include "base/progress.h"
-#include "dedup/edit_distance.h"
+#include "base/output.h"
+#include "dedup/dedup_priv.h"
 
 enum {
 	NAME = BAND_NAME, HEAD = BAND_HEAD,
@@ -24,7 +22,7 @@ enum {
 };
 
 uint32_t
-dedup_param(const struct minhash_opts *o)
+dedup_band_param(const struct minhash_opts *o)
 {
 	const int64_t v[7] = {
 		WORDS_VERSION, MINHASH_VERSION, o->ngram, o->bands, o->rows,
@@ -46,125 +44,127 @@ put_hex(char *p, uint64_t x, int n)
 /* --- bands --- */
 
 struct emit {
-	struct dedup *d;
+	const struct dedup_opts *o;
+	struct minhash *mh;
+	struct emit_scratch {
+		struct shingles sh;
+		uint64_t *key;		/* of each band */
+	} *scratch;			/* per thread */
 	struct output *out;
 	uint32_t param;
 };
 
-struct emit_doc {
-	struct emit *m;
-	struct worker *w;
-	struct item *x;
-};
+static void
+records_reset(void *result)
+{
+	buf_reset(result);
+}
 
 static void
-emit_doc(void *ctx, const struct doc *doc)
+records_clear(void *result)
 {
-	struct emit_doc *s = ctx;
-	struct dedup *d = s->m->d;
-	size_t bands = (size_t)d->o->mh.bands, i;
-	struct shingles *sh = &s->w->sh;
-	struct item *x = s->x;
+	buf_clear(result);
+}
+
+static int
+emit_doc(const struct docpipe_work *w, struct doc *doc, struct err *e)
+{
+	const struct emit *m = w->ctx;
+	struct emit_scratch *s = &m->scratch[w->worker];
+	size_t bands = (size_t)m->o->mh.bands, i;
+	struct shingles *sh = &s->sh;
+	struct buf *out = w->result;
 	struct set_hash h;
 	char *p;
 
+	(void)e;
 	if (doc->bad)
-		return;
-	shingles_of(sh, &d->o->mh, doc->text);
+		return 0;
+	shingles_of(sh, &m->o->mh, doc->text);
 	if (!sh->n)
-		return;
+		return 0;
 	shingles_sort(sh);
-	item_keys(x, bands);
-	minhash_bands(d->mh, sh->v, sh->n, x->keys);
+	if (!s->key)
+		s->key = xcalloc(bands, sizeof(*s->key));
+	minhash_bands(m->mh, sh->v, sh->n, s->key);
 	h = set_hash(sh->v, sh->n);
 	for (i = 0; i < bands; i++) {
-		p = buf_reserve(&x->text, BAND_LINE + 1);
+		p = buf_reserve(out, BAND_LINE + 1);
 		memset(p, ' ', BAND_LINE);
-		put_hex(p, s->m->param, 8);
+		put_hex(p, m->param, 8);
 		put_hex(p + 9, i, 4);
-		put_hex(p + 14, x->keys[i], 16);
+		put_hex(p + 14, s->key[i], 16);
 		put_hex(p + HEAD, h.a, 16);
 		put_hex(p + HEAD + 16, h.b, 16);
 		p[BAND_LINE] = '\n';
-		x->text.n += BAND_LINE + 1;
+		out->n += BAND_LINE + 1;
 	}
-}
-
-static void *
-emit_read(void *ctx, struct err *e)
-{
-	struct dedup *d = ((struct emit *)ctx)->d;
-	struct doc_batch *b = doc_read(d->docs, 0, e);
-
-	if (b)
-		progress_set(input_done(doc_reader_input(d->docs)));
-	return b;
+	return 0;
 }
 
 static int
-emit_work(void *ctx, void *batch, int worker, struct err *e)
-{
-	struct emit *m = ctx;
-	struct doc_batch *b = batch;
-	struct emit_doc s = {m, &m->d->worker[worker], item_new(m->d)};
-
-	b->user = s.x;
-	return doc_parse_each(s.w->parser, b, emit_doc, &s, e);
-}
-
-static int
-emit_write(void *ctx, void *batch, struct err *e)
+emit_write(void *ctx, struct doc_batch *b, void *result, struct err *e)
 {
 	const struct emit *m = ctx;
-	const struct item *x = ((struct doc_batch *)batch)->user;
+	const struct buf *out = result;
 
-	return output_write(m->out, x->text.p, x->text.n, e);
+	(void)b;
+	return output_write(m->out, out->p, out->n, e);
 }
 
-static void
-emit_drop(void *ctx, void *batch)
+static int
+emit_run(struct emit *m, const char *const *files, size_t n, struct err *e)
 {
-	item_drop(((struct emit *)ctx)->d, batch);
+	const struct docpipe_pass pass = {
+		.ctx = m, .label = "reading", .mode = DOCPIPE_EACH,
+		.doc = emit_doc, .write = emit_write,
+		.result_size = sizeof(struct buf),
+		.reset = records_reset, .clear = records_clear
+	};
+	struct docpipe *p = docpipe_open(files, n, &m->o->filter.doc,
+					 args_common.threads, 1);
+	int r = docpipe_run(p, &pass, e);
+
+	docpipe_close(p);
+	return r;
 }
 
 int
 dedup_emit_bands(const struct dedup_opts *o, const char *const *files,
 		 size_t n, struct err *e)
 {
-	struct emit m = {.param = dedup_param(&o->mh)};
-	const struct pipeline pipe = {
-		&m, emit_read, emit_work, emit_write, emit_drop
-	};
-	int r = -1;
+	struct emit m = {.o = o, .param = dedup_band_param(&o->mh)};
+	int r, i;
 
-	m.d = dedup_open(o, files, n, 0, e);
-	if (!m.d)
-		return -1;
 	m.out = output_open(o->filter.output, e);
-	if (m.out) {
-		progress_start("reading", "B",
-			       input_total(doc_reader_input(m.d->docs)));
-		r = pipeline_run(&pipe, args_common.threads, e);
-		progress_stop();
-		if (r)
-			output_abort(m.out);
-		else
-			r = output_commit(m.out, e);
+	if (!m.out)
+		return -1;
+	m.mh = minhash_new(&o->mh);
+	m.scratch = xcalloc((size_t)args_common.threads, sizeof(*m.scratch));
+	r = emit_run(&m, files, n, e);
+	if (r)
+		output_abort(m.out);
+	else
+		r = output_commit(m.out, e);
+	for (i = 0; i < args_common.threads; i++) {
+		shingles_clear(&m.scratch[i].sh);
+		free(m.scratch[i].key);
 	}
-	dedup_close(m.d);
+	free(m.scratch);
+	minhash_free(m.mh);
 	return r;
 }
 
 /* --- pairs --- */
 
-struct bucket {
+struct bucket_names {
 	char head[HEAD];	/* of the records in it */
 	struct buf names;	/* NAME bytes each */
 };
 
-/* Its band records as they came. */
+/* Its band records, unchanged. */
 static int
-flush_large(const struct bucket *k, struct output *out, struct err *e)
+flush_large(const struct bucket_names *k, struct output *out, struct err *e)
 {
 	char line[BAND_LINE + 1];
 	size_t i;
@@ -180,7 +180,7 @@ flush_large(const struct bucket *k, struct output *out, struct err *e)
 }
 
 static int
-flush_bucket(const struct bucket *k, struct output *out, struct err *e)
+flush_bucket(const struct bucket_names *k, struct output *out, struct err *e)
 {
 	size_t n = k->names.n / NAME, i, j;
 	char line[8 + 2 * (1 + NAME) + 1];
@@ -201,9 +201,9 @@ flush_bucket(const struct bucket *k, struct output *out, struct err *e)
 	return 0;
 }
 
-/* One record, sorted behind the one before. */
+/* One record, which must not sort before the previous one. */
 static int
-pairs_line(struct bucket *k, const char *p, const char *where, uint64_t lineno,
+pairs_line(struct bucket_names *k, const char *p, const char *where, uint64_t lineno,
 	   struct output *out, struct err *e)
 {
 	const char *last = k->names.n ? k->names.p + k->names.n - NAME : p;
@@ -244,21 +244,18 @@ is_record(const char *p, size_t n)
 }
 
 static int
-pairs_chunk(struct bucket *k, const struct chunk *c, struct output *out,
+pairs_chunk(struct bucket_names *k, const struct chunk *c, struct output *out,
 	    struct err *e)
 {
-	const char *p = c->p, *end = c->p + c->n, *lf;
-	uint64_t line = c->line;
+	struct span rest = {c->p, c->n}, line;
+	uint64_t lineno;
 
-	for (; p < end; p = lf + 1, line++) {
-		lf = memchr(p, '\n', (size_t)(end - p));
-		if (!lf)
-			lf = end;
-		if (!is_record(p, (size_t)(lf - p)))
-			return err_set(e, "%s:%llu: byte 1: no record of "
+	for (lineno = c->line; span_line(&rest, &line); lineno++) {
+		if (!is_record(line.p, line.n))
+			return err_set(e, "%s:%llu: byte 1: not a record of "
 				       "dedup --emit bands", c->name,
-				       (unsigned long long)line);
-		if (pairs_line(k, p, c->name, line, out, e))
+				       (unsigned long long)lineno);
+		if (pairs_line(k, line.p, c->name, lineno, out, e))
 			return -1;
 	}
 	return 0;
@@ -270,7 +267,7 @@ dedup_emit_pairs(const struct dedup_opts *o, const char *const *files,
 {
 	struct input *in = input_open(files, n);
 	struct output *out = output_open(o->filter.output, e);
-	struct bucket k = {.names = {0}};
+	struct bucket_names k = {.names = {0}};
 	struct chunk c = {0};
 	int r = out ? 0 : -1;
 
@@ -286,198 +283,4 @@ dedup_emit_pairs(const struct dedup_opts *o, const char *const *files,
 	chunk_clear(&c);
 	input_close(in);
 	return r;
-}
-
-/* --- --explain --- */
-
-struct side {
-	const char *want;
-	int found;
-	struct shingles sh;
-	uint64_t *words, *key;
-	size_t nwords;
-	struct buf at, text;
-};
-
-static void
-side_take(struct side *s, struct dedup *d, const struct doc *doc,
-	  struct span at)
-{
-	size_t i;
-
-	if (s->found)
-		return;
-	s->found = 1;
-	buf_put(&s->at, at.p, at.n);
-	buf_put(&s->text, doc->text.p, doc->text.n);
-	shingles_of(&s->sh, &d->o->mh, doc->text);
-	shingles_sort(&s->sh);
-	s->nwords = s->sh.words.n;
-	s->words = xreallocarray(NULL, s->nwords + 1, sizeof(*s->words));
-	for (i = 0; i < s->nwords; i++)
-		s->words[i] = s->sh.words.v[i].hash;
-	s->key = xcalloc((size_t)d->o->mh.bands, sizeof(*s->key));
-	if (s->sh.n)
-		minhash_bands(d->mh, s->sh.v, s->sh.n, s->key);
-}
-
-static void
-side_clear(struct side *s)
-{
-	shingles_clear(&s->sh);
-	free(s->words);
-	free(s->key);
-	buf_clear(&s->at);
-	buf_clear(&s->text);
-}
-
-static int
-find_in(struct dedup *d, struct doc_reader *docs, struct side s[2],
-	struct err *e)
-{
-	struct doc_batch *b;
-	struct buf at = {0};
-	size_t i, k;
-	int r = 0;
-
-	while (!r && !(s[0].found && s[1].found) &&
-	       (b = doc_read(docs, 0, e))) {
-		r = doc_parse(d->worker[0].parser, b, e);
-		for (i = 0; !r && i < b->n; i++) {
-			buf_reset(&at);
-			buf_printf(&at, "%s:%llu", b->v[i].file,
-				   (unsigned long long)b->v[i].lineno);
-			for (k = 0; k < 2; k++)
-				if (span_eq(b->v[i].id, span_str(s[k].want)) ||
-				    span_eq(buf_span(&at),
-					    span_str(s[k].want)))
-					side_take(&s[k], d, &b->v[i],
-						  buf_span(&at));
-		}
-		doc_batch_free(b);
-	}
-	buf_clear(&at);
-	return r || e->set ? -1 : 0;
-}
-
-static int
-find_sides(struct dedup *d, struct side s[2], struct err *e)
-{
-	size_t k;
-
-	if ((d->refs && find_in(d, d->refs, s, e)) ||
-	    find_in(d, d->docs, s, e))
-		return -1;
-	for (k = 0; k < 2; k++)
-		if (!s[k].found)
-			return err_set(e, "no document has the id %s",
-				       s[k].want);
-	return 0;
-}
-
-static void
-row(struct buf *b, int json, const char *key, const char *fmt, double x)
-{
-	if (json)
-		buf_printf(b, b->n ? ",\"%s\":" : "{\"%s\":", key);
-	else
-		buf_printf(b, "%s\t", key);
-	buf_printf(b, fmt, x);
-	if (!json)
-		buf_putc(b, '\n');
-}
-
-/* Of two texts that are far apart only a bound: the time is its square. */
-static void
-put_edits(const struct side *x, const struct side *y, int json, struct buf *b)
-{
-	enum { FAR = 10000 };
-	size_t longest = x->nwords > y->nwords ? x->nwords : y->nwords;
-	size_t max = longest < FAR ? longest : FAR;
-	size_t dist = edit_distance(x->words, x->nwords, y->words, y->nwords,
-				    max);
-
-	row(b, json, dist > max ? "edit_similarity_below" : "edit_similarity",
-	    "%.6g", !longest ? 0 : 1 - (double)(dist > max ? max : dist) /
-	    (double)longest);
-}
-
-static void
-explain(const struct dedup *d, struct side s[2], int json, struct buf *b)
-{
-	const struct dedup_opts *o = d->o;
-	struct side *x = &s[0], *y = &s[1];
-	size_t common = set_common(x->sh.v, x->sh.n, y->sh.v, y->sh.n), i;
-	double j = set_jaccard(x->sh.v, x->sh.n, y->sh.v, y->sh.n), shared = 0;
-	int near;
-
-	for (i = 0; x->sh.n && y->sh.n && i < (size_t)o->mh.bands; i++)
-		shared += x->key[i] == y->key[i];
-	near = shared > 0 && j >= o->threshold &&
-		(!o->has_edit || edit_similar(x->words, x->nwords, y->words,
-					      y->nwords, o->edit_sim));
-	row(b, json, "words_a", "%.0f", (double)x->nwords);
-	row(b, json, "words_b", "%.0f", (double)y->nwords);
-	row(b, json, "shingles_a", "%.0f", (double)x->sh.n);
-	row(b, json, "shingles_b", "%.0f", (double)y->sh.n);
-	row(b, json, "common", "%.0f", (double)common);
-	row(b, json, "jaccard", "%.17g", j);
-	put_edits(x, y, json, b);
-	row(b, json, "candidate_probability", "%.6g",
-	    minhash_curve(&o->mh, j));
-	row(b, json, "bands_in_common", "%.0f", shared);
-	row(b, json, "equal_text", "%.0f",
-	    span_eq(buf_span(&x->text), buf_span(&y->text)));
-	row(b, json, "near_duplicates", "%.0f", near);
-	if (json)
-		buf_puts(b, "}\n");
-}
-
-static int
-print(struct buf *b, const char *path, struct err *e)
-{
-	struct output *out = output_open(path, e);
-	int r = out ? output_write(out, b->p, b->n, e) : -1;
-
-	buf_clear(b);
-	if (r)
-		output_abort(out);
-	return r ? r : output_commit(out, e);
-}
-
-int
-dedup_explain(const struct dedup_opts *o, const char *a, const char *b,
-	      const char *const *files, size_t n, int json, struct err *e)
-{
-	struct side s[2] = {{.want = a}, {.want = b}};
-	struct dedup *d = dedup_open(o, files, n, 0, e);
-	struct buf out = {0};
-	int r;
-
-	if (!d)
-		return -1;
-	r = find_sides(d, s, e);
-	if (!r)
-		explain(d, s, json, &out);
-	side_clear(&s[0]);
-	side_clear(&s[1]);
-	dedup_close(d);
-	return r ? r : print(&out, o->filter.output, e);
-}
-
-/* --- --curve --- */
-
-int
-dedup_curve(const struct dedup_opts *o, int json, struct err *e)
-{
-	struct buf b = {0};
-	int i;
-
-	if (!json)
-		buf_puts(&b, "jaccard\tprobability\n");
-	for (i = 5; i <= 100; i += 5)
-		buf_printf(&b, json ? "{\"jaccard\":%.2f,\"probability\":"
-			   "%.6f}\n" : "%.2f\t%.6f\n", i / 100.0,
-			   minhash_curve(&o->mh, i / 100.0));
-	return print(&b, o->filter.output, e);
 }

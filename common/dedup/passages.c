@@ -1,126 +1,155 @@
 /*
  * passages.c - passages that are cut
  *
- * Spans are found when every text is there, between the passes; then the
- * texts are let go and the last pass cuts them out of the lines that it reads.
+ * The first pass hands over every text.  Spans are found after it, then the
+ * texts are freed, and the last pass cuts spans out of the lines it reads.
  */
-#include "dedup/dedup_priv.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/search.h"
+#include "dedup/dedup_priv.h"
 #include "tokenizer/align.h"
 
 /* --- texts in --- */
 
 /*
- * The model's tokens as the text stands: without its normalizer, and without
- * the space that it puts before a text.
+ * The model's tokens of the text as it is: without its normalizer, and without
+ * a space put before the text.
  */
 static int
-open_model(struct dedup *d, struct err *e)
+open_model(struct passages *p, struct err *e)
 {
-	const struct dedup_opts *o = d->o;
-	struct vocab *v = vocab_load(o->tokenizer, o->split, e);
+	struct vocab *v = vocab_load(p->o->tokenizer, p->o->split, e);
 
-	d->span_vocab = v;
+	p->vocab = v;
 	if (!v)
 		return -1;
 	v->nfc = v->add_prefix_space = 0;
 	v->sp_prepend = VOCAB_PREPEND_NEVER;
-	d->span_bpe = bpe_new(v, e);
-	return d->span_bpe ? 0 : -1;
+	p->bpe = bpe_new(v, e);
+	return p->bpe ? 0 : -1;
 }
 
 int
-dedup_open_spans(struct dedup *d, struct err *e)
+dedup_passages_open(struct passages *p, const struct dedup_opts *o,
+		    struct err *e)
 {
-	const struct dedup_opts *o = d->o;
 	const char *split = o->split ? o->split : "cl100k";
 	/* keys and sets of the other methods have the other half */
 	size_t mem = (size_t)(o->exact || o->near ? o->mem / 2 : o->mem);
-	int i;
 
+	p->o = o;
 	if (!o->spans)
 		return 0;
 	if (o->has_span_bytes) {
-		d->spans = spans_new((size_t)o->span_bytes, mem,
+		p->spans = spans_new((size_t)o->span_bytes, mem,
 				     args_common.threads);
 		return 0;
 	}
-	d->spantok = spans_tokens_new((size_t)o->span_tokens, mem,
-				 args_common.threads);
-	if (o->tokenizer && open_model(d, e))
+	p->tokens = spans_tokens_new((size_t)o->span_tokens, mem,
+				     args_common.threads);
+	if (o->tokenizer)
+		return open_model(p, e);
+	if (pattern_check(split, e) < 0)
 		return -1;
-	if (!o->tokenizer && (pattern_check(split, e) < 0 ||
-			      !(d->split = split_new(&split, NULL, 1, e))))
-		return -1;
-	for (i = 0; i < args_common.threads; i++) {
-		struct worker *w = &d->worker[i];
+	p->split = split_new(&split, NULL, 1, e);
+	return p->split ? 0 : -1;
+}
 
-		if (d->span_bpe)
-			w->span_enc = bpe_enc_new(d->span_bpe, 0);
-		else
-			w->scratch = split_scratch_new(d->split);
-	}
-	return 0;
+void
+dedup_passages_clear(struct passages *p)
+{
+	bpe_free(p->bpe);
+	vocab_free(p->vocab);
+	split_free(p->split);
+	spans_free(p->spans);
+	spans_tokens_free(p->tokens);
+	free(p->span);
+	free(p->source);
+}
+
+void
+dedup_passages_scratch_clear(struct passages_scratch *s)
+{
+	if (s->enc)
+		bpe_enc_free(s->enc);
+	split_scratch_free(s->split);
+	free(s->ids.v);
+}
+
+void
+dedup_passages_block_reset(struct passages_block *b)
+{
+	b->n = b->ntok = 0;
+	buf_reset(&b->text);
+}
+
+void
+dedup_passages_block_clear(struct passages_block *b)
+{
+	buf_clear(&b->text);
+	free(b->end);
+	free(b->id);
+	free(b->text_to);
+	free(b->tok_to);
 }
 
 static void
-tokens_room(struct item *x, size_t more)
+take_ids(const struct passages *p, struct passages_scratch *s,
+	 struct passages_block *b, struct span text)
 {
-	if (x->ntok + more <= x->tok_cap)
-		return;
-	x->tok_cap = x->ntok + more + x->tok_cap / 2;
-	x->tok_end = xreallocarray(x->tok_end, x->tok_cap,
-				   sizeof(*x->tok_end));
-	x->tok_id = xreallocarray(x->tok_id, x->tok_cap, sizeof(*x->tok_id));
+	size_t n;
+
+	if (!s->enc)
+		s->enc = bpe_enc_new(p->bpe, 0);
+	s->ids.n = 0;
+	bpe_encode(s->enc, text, &s->ids);
+	GROW(b->end, b->end_cap, b->ntok + s->ids.n);
+	GROW(b->id, b->id_cap, b->ntok + s->ids.n);
+	n = align_ends(p->vocab, text, s->ids.v, s->ids.n, b->end + b->ntok);
+	if (n)
+		memcpy(b->id + b->ntok, s->ids.v, n * sizeof(*b->id));
+	b->ntok += n;
 }
 
-/* A worker: the tokens of a text, behind those of the texts before it. */
 void
-dedup_span_tokens(struct dedup *d, struct worker *w, struct item *x,
-		  struct span text)
+dedup_passages_take(const struct passages *p, struct passages_scratch *s,
+		    struct passages_block *b, struct span text)
 {
-	enum { PIECES = 1024 };
-	size_t pos = 0, n;
+	enum { SOME = 1024 };
+	size_t pos = 0;
 
-	if (d->span_bpe) {
-		w->ids.n = 0;
-		bpe_encode(w->span_enc, text, &w->ids);
-		n = w->ids.n;
-		tokens_room(x, n);
-		n = align_ends(d->span_vocab, text, w->ids.v, n,
-			       x->tok_end + x->ntok);
-		if (n)
-			memcpy(x->tok_id + x->ntok, w->ids.v,
-			       n * sizeof(*x->tok_id));
-		x->ntok += n;
+	buf_put(&b->text, text.p, text.n);
+	if (p->bpe)
+		take_ids(p, s, b, text);
+	if (p->split && !s->split)
+		s->split = split_scratch_new(p->split);
+	while (p->split && pos < text.n) {
+		GROW(b->end, b->end_cap, b->ntok + SOME);
+		b->ntok += split_next(p->split, s->split, text.p, text.n,
+				      &pos, b->end + b->ntok, SOME);
 	}
-	while (d->split && pos < text.n) {
-		tokens_room(x, PIECES);
-		x->ntok += split_next(d->split, w->scratch, text.p, text.n,
-				      &pos, x->tok_end + x->ntok, PIECES);
-	}
+	GROW(b->text_to, b->text_to_cap, b->n + 1);
+	GROW(b->tok_to, b->tok_to_cap, b->n + 1);
+	b->text_to[b->n] = b->text.n;
+	b->tok_to[b->n++] = b->ntok;
 }
 
-/* The i-th document of a block. */
 int
-dedup_add_text(struct dedup *d, const struct item *x, size_t i,
-	       struct span text, struct err *e)
+dedup_passages_add(struct passages *p, const struct passages_block *b,
+		   size_t i, struct err *e)
 {
-	size_t from;
+	size_t from = i ? b->text_to[i - 1] : 0, tok = i ? b->tok_to[i - 1] : 0;
+	struct span text = {b->text.p ? b->text.p + from : "",
+			    b->text_to[i] - from};
 
-	if (d->spans)
-		return spans_add(d->spans, text, e);
-	if (!d->spantok)
-		return 0;
-	from = i ? x->tok_to[i - 1] : 0;
-	return spans_tokens_add(d->spantok, text, x->tok_end + from,
-			   d->span_bpe ? x->tok_id + from : NULL,
-			   x->tok_to[i] - from, e);
+	if (p->spans)
+		return spans_add(p->spans, text, e);
+	return spans_tokens_add(p->tokens, text, b->end ? b->end + tok : NULL,
+				p->bpe && b->id ? b->id + tok : NULL,
+				b->tok_to[i] - tok, e);
 }
 
 /* --- spans --- */
@@ -140,12 +169,12 @@ cmp_span(const void *a, const void *b)
 static int
 cmp_source(const void *a, const void *b)
 {
-	const struct decompress *x = a, *y = b;
+	const struct source *x = a, *y = b;
 
 	return (x->doc > y->doc) - (x->doc < y->doc);
 }
 
-/* One that stands before nothing but itself: of --all. */
+/* Of --all: a first copy, which has none before it. */
 static int
 is_first(const struct text_span *v)
 {
@@ -153,8 +182,8 @@ is_first(const struct text_span *v)
 }
 
 /*
- * The spans v[0..n) of one document: without first copies that lie in the
- * union of the others.  Returns how many are left.
+ * The spans v[0..n) of one document: drop first copies inside the union of
+ * the others.  Returns the number left.
  */
 static size_t
 drop_inside(struct text_span *v, size_t n)
@@ -178,109 +207,102 @@ drop_inside(struct text_span *v, size_t n)
 	return left;
 }
 
-/* --all: what stands later goes too. */
+/* --all: add what occurs again later. */
 static int
-add_firsts(struct dedup *d, struct err *e)
+add_firsts(struct passages *p, struct err *e)
 {
 	const struct text_span *v;
 	size_t n, i, k, end;
 
-	v = d->spans ? spans_find_later(d->spans, &n, e) :
-		spans_tokens_find_later(d->spantok, &n, e);
+	v = p->spans ? spans_find_later(p->spans, &n, e) :
+		spans_tokens_find_later(p->tokens, &n, e);
 	if (!v)
 		return -1;
-	d->span = xreallocarray(d->span, d->nspan + n + 1, sizeof(*d->span));
+	p->span = xreallocarray(p->span, p->nspan + n + 1, sizeof(*p->span));
 	for (i = 0; i < n; i++)
-		d->span[d->nspan++] = (struct text_span){
+		p->span[p->nspan++] = (struct text_span){
 			v[i].doc, v[i].doc, v[i].start, v[i].end, v[i].start
 		};
-	qsort(d->span, d->nspan, sizeof(*d->span), cmp_span);
-	for (i = k = 0; i < d->nspan; i = end) {
-		for (end = i; end < d->nspan &&
-		     d->span[end].doc == d->span[i].doc; end++)
+	qsort(p->span, p->nspan, sizeof(*p->span), cmp_span);
+	for (i = k = 0; i < p->nspan; i = end) {
+		for (end = i; end < p->nspan &&
+		     p->span[end].doc == p->span[i].doc; end++)
 			;
-		n = drop_inside(d->span + i, end - i);
-		memmove(d->span + k, d->span + i, n * sizeof(*d->span));
+		n = drop_inside(p->span + i, end - i);
+		memmove(p->span + k, p->span + i, n * sizeof(*p->span));
 		k += n;
 	}
-	d->nspan = k;
+	p->nspan = k;
 	return 0;
 }
 
 static void
-find_sources(struct dedup *d)
+find_sources(struct passages *p)
 {
 	size_t i, k = 0;
 
-	d->source = xreallocarray(NULL, d->nspan + 1, sizeof(*d->source));
-	for (i = 0; i < d->nspan; i++)
-		d->source[i] = (struct decompress){d->span[i].first, 0};
-	qsort(d->source, d->nspan, sizeof(*d->source), cmp_source);
-	for (i = 0; i < d->nspan; i++)
-		if (!k || d->source[k - 1].doc != d->source[i].doc)
-			d->source[k++] = d->source[i];
-	d->nsource = k;
+	p->source = xreallocarray(NULL, p->nspan + 1, sizeof(*p->source));
+	for (i = 0; i < p->nspan; i++)
+		p->source[i] = (struct source){p->span[i].first, 0};
+	qsort(p->source, p->nspan, sizeof(*p->source), cmp_source);
+	for (i = 0; i < p->nspan; i++)
+		if (!k || p->source[k - 1].doc != p->source[i].doc)
+			p->source[k++] = p->source[i];
+	p->nsource = k;
 }
 
 int
-dedup_find_spans(struct dedup *d, struct err *e)
+dedup_passages_find(struct passages *p, struct corpus *c, struct err *e)
 {
 	const struct text_span *v;
 	size_t n, i;
 
-	if (!d->spans && !d->spantok)
+	if (!p->spans && !p->tokens)
 		return 0;
-	v = d->spans ? spans_find(d->spans, &n, e) :
-		spans_tokens_find(d->spantok, &n, e);
+	v = p->spans ? spans_find(p->spans, &n, e) :
+		spans_tokens_find(p->tokens, &n, e);
 	if (!v)
 		return -1;
-	d->span = xreallocarray(NULL, n + 1, sizeof(*d->span));
-	memcpy(d->span, v, n * sizeof(*v));
-	d->nspan = n;
-	if (d->o->all && add_firsts(d, e))
+	p->span = xreallocarray(NULL, n + 1, sizeof(*p->span));
+	memcpy(p->span, v, n * sizeof(*v));
+	p->nspan = n;
+	if (p->o->all && add_firsts(p, e))
 		return -1;
-	d->spans_spilled = d->spans ? spans_spilled(d->spans) :
-		spans_tokens_spilled(d->spantok);
-	find_sources(d);
-	for (i = 0; i < d->nspan; i++)
-		d->flag[d->span[i].doc] |= DOC_SPAN;
-	for (i = 0; i < d->nsource; i++)
-		d->flag[d->source[i].doc] |= DOC_SOURCE;
-	spans_free(d->spans);
-	spans_tokens_free(d->spantok);
-	d->spans = NULL;
-	d->spantok = NULL;
+	p->spilled = p->spans ? spans_spilled(p->spans) :
+		spans_tokens_spilled(p->tokens);
+	find_sources(p);
+	for (i = 0; i < p->nspan; i++)
+		c->flag[p->span[i].doc] |= DOC_SPAN;
+	for (i = 0; i < p->nsource; i++)
+		c->flag[p->source[i].doc] |= DOC_SOURCE;
+	spans_free(p->spans);
+	spans_tokens_free(p->tokens);
+	p->spans = NULL;
+	p->tokens = NULL;
 	return 0;
 }
 
 static const struct text_span *
-spans_of(const struct dedup *d, uint32_t doc, size_t *n)
+spans_of(const struct passages *p, uint32_t doc, size_t *n)
 {
-	size_t lo = 0, hi = d->nspan, at;
+	size_t lo, at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (d->span[mid].doc < doc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (at = lo; at < d->nspan && d->span[at].doc == doc; at++)
+	FIND_FIRST(lo, 0, p->nspan, p->span[lo].doc >= doc);
+	for (at = lo; at < p->nspan && p->span[at].doc == doc; at++)
 		;
 	*n = at - lo;
-	return d->span + lo;
+	return p->span + lo;
 }
 
 void
-dedup_cut(const struct dedup *d, uint32_t doc, struct span text,
-	  struct buf *out)
+dedup_passages_cut(const struct passages *p, uint32_t doc,
+		   struct span text, struct buf *out)
 {
 	uint32_t (*range)[2], at = 0;
 	const struct text_span *v;
 	size_t n, i;
 
-	v = spans_of(d, doc, &n);
+	v = spans_of(p, doc, &n);
 	range = xreallocarray(NULL, n + 1, sizeof(*range));
 	n = spans_merge(v, n, range);
 	for (i = 0; i < n; i++) {
@@ -293,21 +315,20 @@ dedup_cut(const struct dedup *d, uint32_t doc, struct span text,
 
 /* --- the report --- */
 
-static struct decompress *
-source_of(const struct dedup *d, uint32_t doc)
+static struct source *
+source_of(const struct passages *p, uint32_t doc)
 {
-	const struct decompress key = {doc, 0};
+	const struct source key = {doc, 0};
 
-	return bsearch(&key, d->source, d->nsource, sizeof(key), cmp_source);
+	return bsearch(&key, p->source, p->nsource, sizeof(key), cmp_source);
 }
 
-/* A document that others have copies of goes by: put its name aside. */
 int
-dedup_name_source(struct dedup *d, uint32_t n, const struct doc *doc,
-		  struct err *e)
+dedup_passages_name(struct passages *p, struct names *names, uint32_t doc,
+		    const struct doc *d, struct err *e)
 {
-	return dedup_put_name(d, doc, "first_id", "first_at",
-			      &source_of(d, n)->name, e);
+	return dedup_names_put(names, d, "first_id", "first_at",
+			       &source_of(p, doc)->name, e);
 }
 
 /* What is cut: the union of the spans. */
@@ -327,24 +348,21 @@ put_cuts(const struct text_span *v, size_t n, struct buf *b)
 }
 
 int
-dedup_put_spans(struct dedup *d, uint32_t doc, struct buf *b, struct err *e)
+dedup_passages_put(const struct passages *p, const struct names *names,
+		   uint32_t doc, struct buf *b, struct err *e)
 {
 	const struct text_span *v;
 	size_t n, i;
-	uint32_t len;
 
-	v = spans_of(d, doc, &n);
+	v = spans_of(p, doc, &n);
 	buf_puts(b, ",\"spans\":[");
 	for (i = 0; i < n; i++) {
-		uint64_t at = source_of(d, v[i].first)->name;
+		uint64_t at = source_of(p, v[i].first)->name;
 
 		buf_printf(b, "%s{\"start\":%u,\"end\":%u,", i ? "," : "",
 			   v[i].start, v[i].end);
-		if (spool_read(d->names, at, &len, sizeof(len), e) ||
-		    spool_read(d->names, at + sizeof(len), buf_reserve(b, len),
-			       len, e))
+		if (dedup_names_get(names, at, b, e))
 			return -1;
-		b->n += len;
 		buf_printf(b, ",\"first_start\":%u}", v[i].first_start);
 	}
 	buf_putc(b, ']');

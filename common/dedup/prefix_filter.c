@@ -1,30 +1,28 @@
 /*
- * prefix_filter.c - the similar pairs of one bucket, and not all the others
+ * prefix_filter.c - the similar pairs of one bucket, without trying all pairs
  *
  * A few sets are compared each with each.  Many are joined by their prefixes
  * (Bayardo, Ma and Srikant 2007; Xiao et al. 2008), which loses no pair.  All
  * shingles have one order, the rarest of the bucket first.  Two sets x and y,
- * |y| <= |x|, of Jaccard t or more share t |x| shingles at least and so one
+ * |y| <= |x|, of Jaccard t or more share at least t |x| shingles and so one
  * of the first |x| - ceil(t |x|) + 1 of x; and 2t / (1 + t) |y|, so one of
  * the first |y| - ceil(2t / (1 + t) |y|) + 1 of y.  Sets come in order of
- * size, each looks up its prefix in an index and then enters its own, shorter
- * one.  Documents that are alike in what all of the bucket have and differ in
- * the rest, as those made from a form, so never meet.
+ * size; each looks up its prefix in an index and then enters its own, shorter
+ * one.  Documents that share what all of the bucket have and differ in the
+ * rest, such as those made from a template, never meet.
  *
- * How often a shingle stands is counted in a table that may take two for one:
- * any order does, if it is the same for all.  What of the index does not fit
- * into its memory is left to another round.
+ * The frequency of shingles is counted in a table in which two may share a
+ * slot: any order will do if it is the same for all.  What does not fit into
+ * the memory of the index is left to another round.
  *
- * Where a list holds only what is one cluster already, a set of that cluster
- * steps over it whole.
+ * If a list holds only members of one cluster, a set of that cluster skips it.
  */
-#include "dedup/dedup_priv.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "dedup/dedup_priv.h"
 
 enum {
 	FEW = 32,		/* sets: each with each */
@@ -44,8 +42,8 @@ struct list {
 	uint32_t mixed;		/* of more than one cluster */
 };
 
-struct bucket {
-	struct dedup *d;
+struct join {
+	struct pairs *p;
 	uint32_t *v;		/* members, the smallest set first */
 	size_t n, apart;	/* apart: clusters */
 	uint32_t *count;
@@ -89,36 +87,35 @@ unique(uint32_t *v, size_t n)
 
 /* How many clusters the members v[0..n) are in; tmp has room for them. */
 static size_t
-clusters(struct dedup *d, const uint32_t *v, size_t n, uint32_t *tmp)
+clusters(struct pairs *p, const uint32_t *v, size_t n, uint32_t *tmp)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		tmp[i] = union_find_first(&d->near, v[i]);
+		tmp[i] = union_find_first(&p->near, v[i]);
 	return unique(tmp, n);
 }
 
 /* --- each with each --- */
 
 static int
-compare(struct bucket *b, uint32_t x, uint32_t y, struct err *e)
+compare(struct join *b, uint32_t x, uint32_t y, struct err *e)
 {
-	int same = x < y ? dedup_compare(b->d, x, y, e) :
-		dedup_compare(b->d, y, x, e);
+	int joined = dedup_pairs_join(b->p, x, y, e);
 
-	if (same > 0)
-		b->apart -= (size_t)union_find_join(&b->d->near, x, y);
-	return same < 0 ? -1 : 0;
+	if (joined > 0)
+		b->apart--;
+	return joined < 0 ? -1 : 0;
 }
 
 static int
-each_with_each(struct bucket *b, struct err *e)
+each_with_each(struct join *b, struct err *e)
 {
 	size_t i, k;
 
 	for (i = 0; i < b->n; i++) {
 		for (k = i + 1; k < b->n; k++) {
-			if (b->apart < 2 && !b->d->ref)
+			if (b->apart < 2 && !b->p->ref)
 				return 0;
 			if (compare(b, b->v[i], b->v[k], e))
 				return -1;
@@ -168,51 +165,47 @@ at_least(double share, double n)
 }
 
 static size_t
-place(const struct bucket *b, uint64_t shingle)
+place(const struct join *b, uint64_t shingle)
 {
 	return shingle & (b->ncount - 1);
 }
 
 static int
-count_shingles(struct bucket *b, struct err *e)
+count_shingles(struct join *b, struct err *e)
 {
 	uint64_t all = 0;
 	size_t i, k;
 
 	for (i = 0; i < b->n; i++)
-		all += b->d->m[b->v[i]].nset;
+		all += b->p->m[b->v[i]].nset;
 	for (b->ncount = 1024; b->ncount < COUNTS && b->ncount < all;)
 		b->ncount *= 2;
 	b->count = xcalloc(b->ncount, sizeof(*b->count));
 	for (i = 0; i < b->n; i++) {
-		const uint64_t *set = dedup_set(b->d, b->v[i], 0, e);
+		const uint64_t *set = dedup_pairs_set(b->p, b->v[i], 0, e);
 
 		if (!set)
 			return -1;
-		for (k = 0; k < b->d->m[b->v[i]].nset; k++)
+		for (k = 0; k < b->p->m[b->v[i]].nset; k++)
 			b->count[place(b, set[k])]++;
 	}
 	return 0;
 }
 
 /*
- * The first k tokens of a set, in order, to b->token.  A token is how often a
- * shingle stands, then 40 bits of it; two of a set that are one token enter
+ * The first k tokens of a set, in order, to b->token.  A token is the count of
+ * a shingle, then 40 bits of it; two of a set that are the same token enter
  * once, at the first place, which keeps the bounds true.
  */
 static int
-prefix(struct bucket *b, uint32_t member, size_t k, struct err *e)
+prefix(struct join *b, uint32_t member, size_t k, struct err *e)
 {
-	size_t n = b->d->m[member].nset, i;
-	const uint64_t *set = dedup_set(b->d, member, 0, e);
+	size_t n = b->p->m[member].nset, i;
+	const uint64_t *set = dedup_pairs_set(b->p, member, 0, e);
 
 	if (!set)
 		return -1;
-	if (n > b->token_cap) {
-		b->token_cap = n + n / 2;
-		b->token = xreallocarray(b->token, b->token_cap,
-					 sizeof(*b->token));
-	}
+	GROW(b->token, b->token_cap, n);
 	for (i = 0; i < n; i++) {
 		uint64_t many = b->count[place(b, set[i])];
 
@@ -225,7 +218,7 @@ prefix(struct bucket *b, uint32_t member, size_t k, struct err *e)
 }
 
 static struct list *
-find_list(const struct bucket *b, uint64_t token)
+find_list(const struct join *b, uint64_t token)
 {
 	size_t i = token * UINT64_C(0x9e3779b97f4a7c17) >> 32 & b->mask;
 
@@ -236,25 +229,25 @@ find_list(const struct bucket *b, uint64_t token)
 
 /* One set of the bucket against those of a list that come before it. */
 static int
-probe_list(struct bucket *b, uint32_t x, size_t at, struct list *l,
+probe_list(struct join *b, uint32_t x, size_t at, struct list *l,
 	   struct err *e)
 {
-	struct dedup *d = b->d;
-	uint32_t i, root = union_find_first(&d->near, b->v[x]);
-	size_t nx = d->m[b->v[x]].nset, ny, rest;
-	double t = d->o->threshold;
+	struct pairs *p = b->p;
+	uint32_t i, root = union_find_first(&p->near, b->v[x]);
+	size_t nx = p->m[b->v[x]].nset, ny, rest;
+	double t = p->o->threshold;
 	int mixed = 0;
 
 	for (i = l->head; i != NOT; i = b->entry[i].next) {
 		const struct entry *y = &b->entry[i];
 
-		if (!l->mixed && !d->ref &&
-		    union_find_first(&d->near, b->v[y->set]) == root)
+		if (!l->mixed && !p->ref &&
+		    union_find_first(&p->near, b->v[y->set]) == root)
 			return 0;
-		ny = d->m[b->v[y->set]].nset;
+		ny = p->m[b->v[y->set]].nset;
 		if (ny < at_least(t, (double)nx))
 			return 0;
-		mixed |= union_find_first(&d->near, b->v[y->set]) != root;
+		mixed |= union_find_first(&p->near, b->v[y->set]) != root;
 		if (b->met[y->set] == x)
 			continue;
 		b->met[y->set] = x;
@@ -263,16 +256,16 @@ probe_list(struct bucket *b, uint32_t x, size_t at, struct list *l,
 			continue;
 		if (compare(b, b->v[x], b->v[y->set], e))
 			return -1;
-		root = union_find_first(&d->near, b->v[x]);
+		root = union_find_first(&p->near, b->v[x]);
 	}
 	l->mixed &= (uint32_t)mixed;
 	return 0;
 }
 
 static void
-enter(struct bucket *b, uint32_t x, size_t k)
+enter(struct join *b, uint32_t x, size_t k)
 {
-	struct union_find *near = &b->d->near;
+	struct union_find *near = &b->p->near;
 	size_t i;
 
 	for (i = 0; i < k; i++) {
@@ -290,12 +283,12 @@ enter(struct bucket *b, uint32_t x, size_t k)
 	}
 }
 
-/* Enter sets from `from` on while there is room; compare all behind. */
+/* Enter sets from `from` on while there is room; compare all after it. */
 static int
-one_round(struct bucket *b, size_t from, size_t *next, struct err *e)
+one_round(struct join *b, size_t from, size_t *next, struct err *e)
 {
-	double t = b->d->o->threshold;
-	size_t i, k, n, look, keep;
+	double t = b->p->o->threshold;
+	size_t i, k, n, probe, keep;
 
 	memset(b->list, 0xff, (b->mask + 1) * sizeof(*b->list));
 	memset(b->met, 0xff, b->n * sizeof(*b->met));
@@ -303,13 +296,13 @@ one_round(struct bucket *b, size_t from, size_t *next, struct err *e)
 		b->list[i].mixed = 0;
 	b->nentry = 0;
 	*next = b->n;
-	for (i = from; i < b->n && (b->apart > 1 || b->d->ref); i++) {
-		n = b->d->m[b->v[i]].nset;
-		look = n - at_least(t, (double)n) + 1;
+	for (i = from; i < b->n && (b->apart > 1 || b->p->ref); i++) {
+		n = b->p->m[b->v[i]].nset;
+		probe = n - at_least(t, (double)n) + 1;
 		keep = n - at_least(2 * t / (1 + t), (double)n) + 1;
-		if (prefix(b, b->v[i], look, e))
+		if (prefix(b, b->v[i], probe, e))
 			return -1;
-		for (k = 0; k < look; k++)
+		for (k = 0; k < probe; k++)
 			if ((!k || b->token[k] != b->token[k - 1]) &&
 			    probe_list(b, (uint32_t)i, k,
 				       find_list(b, b->token[k]), e))
@@ -324,13 +317,13 @@ one_round(struct bucket *b, size_t from, size_t *next, struct err *e)
 
 /* By size, then by number; the members are made of both for that. */
 static void
-by_size(struct bucket *b)
+by_size(struct join *b)
 {
 	uint64_t *key = xreallocarray(NULL, b->n, sizeof(*key));
 	size_t i;
 
 	for (i = 0; i < b->n; i++)
-		key[i] = (uint64_t)b->d->m[b->v[i]].nset << 32 | b->v[i];
+		key[i] = (uint64_t)b->p->m[b->v[i]].nset << 32 | b->v[i];
 	qsort(key, b->n, sizeof(*key), cmp64);
 	for (i = 0; i < b->n; i++)
 		b->v[i] = (uint32_t)key[i];
@@ -339,14 +332,14 @@ by_size(struct bucket *b)
 
 /* Room for the index: what --mem gives, but not less than the longest set. */
 static void
-open_index(struct bucket *b)
+open_index(struct join *b)
 {
-	double t = b->d->o->threshold;
+	double t = b->p->o->threshold;
 	size_t each = sizeof(*b->entry) + 4 * sizeof(*b->list), i, keep;
-	size_t all = 0, most = 0, max = b->d->mem / 16;
+	size_t all = 0, most = 0, max = b->p->mem / 16;
 
 	for (i = 0; i < b->n; i++) {
-		size_t n = b->d->m[b->v[i]].nset;
+		size_t n = b->p->m[b->v[i]].nset;
 
 		keep = n - at_least(2 * t / (1 + t), (double)n) + 1;
 		all += keep;
@@ -364,7 +357,7 @@ open_index(struct bucket *b)
 }
 
 static int
-by_prefix(struct bucket *b, struct err *e)
+by_prefix(struct join *b, struct err *e)
 {
 	size_t from, next;
 	int r;
@@ -382,24 +375,31 @@ by_prefix(struct bucket *b, struct err *e)
 	return r;
 }
 
-int
-dedup_join_bucket(struct dedup *d, uint32_t *v, size_t n, struct err *e)
+void
+dedup_bucket_add(struct bucket *b, uint32_t member)
 {
-	struct bucket b = {.d = d, .v = v};
-	size_t i;
+	GROW(b->v, b->cap, 2 * b->n + 2);
+	b->v[b->n++] = member;
+}
 
-	if (n < 2)	/* of --apply: documents that are not here */
+int
+dedup_bucket_join(struct pairs *p, struct bucket *bucket, struct err *e)
+{
+	struct join b = {.p = p, .v = bucket->v};
+	size_t n = bucket->n, i;
+
+	if (n < 2)	/* --apply: of documents that are not in the input */
 		return 0;
 	for (i = 0; i < n; i++)
-		v[i] = d->m[v[i]].same;
-	b.n = unique(v, n);
-	if (!d->o->verify) {
+		b.v[i] = p->m[b.v[i]].same;
+	b.n = unique(b.v, n);
+	if (!p->o->verify) {
 		for (i = 1; i < b.n; i++)
-			union_find_join(&d->near, v[0], v[i]);
+			union_find_join(&p->near, b.v[0], b.v[i]);
 		return 0;
 	}
-	b.apart = clusters(d, v, b.n, v + b.n);
+	b.apart = clusters(p, b.v, b.n, b.v + b.n);
 	if (b.n <= FEW)
 		return each_with_each(&b, e);
-	return b.apart > 1 || d->ref ? by_prefix(&b, e) : 0;
+	return b.apart > 1 || p->ref ? by_prefix(&b, e) : 0;
 }

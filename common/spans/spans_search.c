@@ -28,13 +28,18 @@
 #include "base/rng.h"
 #include "spans/spans_priv.h"
 
-enum { SEGMENT = 1 << 20, SMALL_SEGMENT = 1 << 14, TRIES = 20 };
+enum {
+	SEGMENT = 1 << 20, SMALL_SEGMENT = 1 << 14,
+	BUFFER = PARTITION_MOST * sizeof(struct record),	/* of a bucket */
+	TRIES = 20
+};
 
 /* --- step 3: spans --- */
 
-/* By key, of which bits [0, bits) differ. */
+/* By key, which is base to base + 2^bits - 1. */
 static void
-sort(struct record *v, struct record *tmp, size_t n, unsigned bits)
+sort(struct record *v, struct record *tmp, size_t n, uint64_t base,
+     unsigned bits)
 {
 	unsigned at;
 	size_t i, k, sum;
@@ -43,15 +48,15 @@ sort(struct record *v, struct record *tmp, size_t n, unsigned bits)
 		size_t count[256] = {0};
 
 		for (i = 0; i < n; i++)
-			count[v[i].key >> at & 255]++;
-		if (count[v[0].key >> at & 255] == n)
+			count[(v[i].key - base) >> at & 255]++;
+		if (count[(v[0].key - base) >> at & 255] == n)
 			continue;
 		for (k = sum = 0; k < 256; k++) {
 			sum += count[k];
 			count[k] = sum - count[k];
 		}
 		for (i = 0; i < n; i++)
-			tmp[count[v[i].key >> at & 255]++] = v[i];
+			tmp[count[(v[i].key - base) >> at & 255]++] = v[i];
 		memcpy(v, tmp, n * sizeof(*v));
 	}
 }
@@ -90,7 +95,7 @@ follow_all(struct search *s, size_t buckets)
 	unsigned bits = 1;
 	int r = 0;
 
-	while (s->s->n * s->s->char_max >> bits)
+	while (s->range * s->s->char_max >> bits)
 		bits++;
 	for (i = 0; i < buckets && !r && !s->collided; i++) {
 		n = partition_count(s->copies, i);
@@ -99,7 +104,7 @@ follow_all(struct search *s, size_t buckets)
 		at = (struct partition_at){0};
 		r = partition_read(s->copies, i, &at, v, cap, &n, s->e);
 		if (!r) {
-			sort(v, tmp, n, bits);
+			sort(v, tmp, n, i * s->range * s->s->char_max, bits);
 			follow_copies(s, v, n, &d, &k);
 		}
 	}
@@ -114,6 +119,7 @@ static void
 sizes(struct search *s, size_t mem)
 {
 	uint64_t n = s->s->n;
+	size_t most;
 
 	s->step = s->s->least / 2 ? s->s->least / 2 : 1;
 	s->block = s->s->least - s->step + 1;
@@ -133,9 +139,13 @@ sizes(struct search *s, size_t mem)
 	/* a window takes 16 bytes, a different one 24 to 48: mem / 3 or so */
 	s->buckets = (size_t)(128.0 * (double)n * s->threads / (double)mem) +
 		1;
-	/* in the cache, too */
-	if (s->buckets < 64 && n > 1 << 22)
-		s->buckets = 64;
+	/* in the cache, too, if there is room for their buffers */
+	most = mem / 8 / (size_t)s->threads / BUFFER;
+	most = most < 1024 ? most : 1024;
+	if (most > n >> 16)
+		most = (size_t)(n >> 16);
+	if (s->buckets < most)
+		s->buckets = most;
 	s->range = n / s->buckets + 1;
 	s->room = mem / 256 / (size_t)s->threads;
 	if (s->room < PARTITION_MOST)

@@ -811,13 +811,13 @@ said() {
 	[ "$(said exact)" = "1 23" ]
 	[ "$(said 'span, cut')" = "2 47" ]
 	[ "$(said 'span, dropped')" = "1 24" ]
-	[ "$(said run)" = "1 12" ]
+	[ "$(said repeat_run)" = "1 12" ]
 	[ "$(said kept)" = "2 38" ]
 	grep -qF '"span":{"docs":3,"bytes":71}' "$T/s"
 	grep -qF '"span_dropped":{"docs":1,"bytes":24}' "$T/s"
 	# shellcheck disable=SC2086
 	dedup $opts --mark "$T/in" > "$T/out" 2> "$T/err"
-	[ "$(said 'run, marked')" = "1 12" ]
+	[ "$(said 'repeat_run, marked')" = "1 12" ]
 	[ "$(said kept)" = "3 50" ]
 }
 
@@ -968,7 +968,7 @@ within() {
 	run -2 dedup --emit pairs "$T/bands"
 	[[ $output == *"not sorted"* ]]
 	run -2 dedup --emit pairs "$WEB"
-	[[ $output == *":1: byte 1: no record"* ]]
+	[[ $output == *":1: byte 1: not a record"* ]]
 	{
 		LC_ALL=C sort -u "$T/bands" | tail -1
 		dedup --near --ngram 4 --emit bands "$WEB"
