@@ -1,10 +1,10 @@
 /*
- * gopher.c - shares of a text that stand in it more than once
+ * gopher.c - fractions of a text that occur in it more than once
  *
- * Lines, paragraphs and n-grams are taken for equal when their 64-bit hashes
- * are.  One pass with a hash table for each kind of line and each n.  Copies
- * come in the order of their places, so what they cover is counted as it comes:
- * only the part behind the end of the copy before.
+ * Lines, paragraphs and n-grams are equal if their 64-bit hashes are.  One pass
+ * with a hash table for each kind of line and each n.  Copies come in the order
+ * of their places, so coverage is counted on the way: only what is after the
+ * end of the previous copy.
  */
 #include "dedup/gopher.h"
 
@@ -19,80 +19,65 @@
 #define B UINT64_C(0x9e3779b97f4a7c17)
 
 static const struct {
-	const char *name, *option, *help;
+	const char *name;
 	double max;
-} rules[GOPHER_SHARES] = {
-	{"dup_lines", "dup-line-share",
-	 "most lines that stand before; 1: off", 0.30},
-	{"dup_paragraphs", "dup-paragraph-share",
-	 "most paragraphs that stand before", 0.30},
-	{"dup_line_chars", "dup-line-char-share",
-	 "Most characters of such lines", 0.20},
-	{"dup_paragraph_chars", "dup-paragraph-char-share",
-	 "Most characters of such paragraphs", 0.20},
-	{"top_2gram", "top-2gram-share",
-	 "Most characters of the top 2-gram", 0.20},
-	{"top_3gram", "top-3gram-share",
-	 "Most characters of the top 3-gram", 0.18},
-	{"top_4gram", "top-4gram-share",
-	 "Most characters of the top 4-gram", 0.16},
-	{"dup_5gram", "dup-5gram-share",
-	 "Most characters of 5-grams that stand before", 0.15},
-	{"dup_6gram", "dup-6gram-share",
-	 "Most characters of 6-grams that stand before", 0.14},
-	{"dup_7gram", "dup-7gram-share",
-	 "Most characters of 7-grams that stand before", 0.13},
-	{"dup_8gram", "dup-8gram-share",
-	 "Most characters of 8-grams that stand before", 0.12},
-	{"dup_9gram", "dup-9gram-share",
-	 "Most characters of 9-grams that stand before", 0.11},
-	{"dup_10gram", "dup-10gram-share",
-	 "Most characters of 10-grams that stand before", 0.10},
+} published[GOPHER_SHARES] = {
+	{"dup_lines", 0.30}, {"dup_paragraphs", 0.30},
+	{"dup_line_chars", 0.20}, {"dup_paragraph_chars", 0.20},
+	{"top_2gram", 0.20}, {"top_3gram", 0.18}, {"top_4gram", 0.16},
+	{"dup_5gram", 0.15}, {"dup_6gram", 0.14}, {"dup_7gram", 0.13},
+	{"dup_8gram", 0.12}, {"dup_9gram", 0.11}, {"dup_10gram", 0.10},
 };
 
 const char *
 gopher_name(int share)
 {
-	return rules[share].name;
+	return published[share].name;
 }
 
 /* --- options --- */
 
-void
-gopher_opts_init(struct gopher_opts *o)
+/* One NAME=X of the list. */
+static int
+set_limit(struct gopher_opts *o, const char *p, size_t n, struct err *e)
 {
+	const char *eq = memchr(p, '=', n);
+	char *end;
+	double x;
 	int i;
 
-	*o = (struct gopher_opts){0};
-	for (i = 0; i < GOPHER_SHARES; i++)
-		o->max[i] = 1;
+	for (i = 0; eq && i < GOPHER_SHARES; i++)
+		if (span_eq((struct span){p, (size_t)(eq - p)},
+			    span_str(published[i].name)))
+			break;
+	if (!eq || i == GOPHER_SHARES)
+		return err_set(e, "'%.*s' is not NAME=X with a share that "
+			       "dedup(1) lists", (int)n, p);
+	x = strtod(eq + 1, &end);
+	if (end != p + n || end == eq + 1 || !(x >= 0 && x <= 1))
+		return err_set(e, "'%.*s': the limit is not a number of 0 to "
+			       "1", (int)n, p);
+	o->max[i] = x;
+	return 0;
 }
 
-void
-gopher_opts_args(struct gopher_opts *o, struct arg *table)
+int
+gopher_opts_init(struct gopher_opts *o, int all, const char *list,
+		 struct err *e)
 {
+	size_t n;
 	int i;
 
-	table[0] = (struct arg)OPT_FLAG("gopher", &o->on,
-		"Apply the repetition limits of Gopher", .of = "repeats");
 	for (i = 0; i < GOPHER_SHARES; i++)
-		table[i + 1] = (struct arg)OPT_REAL(rules[i].option,
-			&o->max[i], "X", 0, 1, rules[i].help,
-			.given = &o->given[i], .of = "repeats", .brief = 1);
-	table[i + 1] = (struct arg)OPT_END;
-}
-
-void
-gopher_opts_done(struct gopher_opts *o)
-{
-	int i, published = o->on;
-
-	o->on = 0;
-	for (i = 0; i < GOPHER_SHARES; i++) {
-		if (published && !o->given[i])
-			o->max[i] = rules[i].max;
-		o->on |= o->max[i] < 1;
+		o->max[i] = all ? published[i].max : 1;
+	for (; list && *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		if (set_limit(o, list, n, e))
+			return -1;
 	}
+	for (o->on = i = 0; i < GOPHER_SHARES; i++)
+		o->on |= o->max[i] < 1;
+	return 0;
 }
 
 /* --- tables --- */

@@ -1,25 +1,23 @@
 /*
- * gopher.h - shares of a text that stand in it more than once
+ * gopher.h - fractions of a text that occur in it more than once
  *
  * The repetition filter of Gopher (Rae et al. 2021, arXiv 2112.11446, table
- * A1), whose paper leaves open what is counted.  Here:
+ * A1).  The paper leaves open what is counted; dedup-rules(7) defines it:
  *
- * Characters are code points.  A line is a run of characters without line
- * end, which is LF or CR LF; an empty one is none.  A paragraph is a run of
- * lines with one line end between neighbours.  A duplicate is one whose bytes
- * stand before in the same text: the second copy and all later ones.
- * dup_lines and dup_paragraphs are duplicates by all there are, the two of
- * characters their characters by all of the text.
+ * Characters are code points.  A line is a run of characters without a line
+ * end (LF or CR LF), a paragraph a run of lines with one line end between
+ * neighbours.  A duplicate is one whose bytes occur earlier in the same text.
+ * dup_lines and dup_paragraphs are duplicates by number, the two of characters
+ * their characters by all of the text.
  *
- * Words are those of words.h.  An n-gram takes the text from the beginning of
- * its first word to the end of its last.  top_Ngram: the n-gram that stands
- * most often, twice at least, of several the one that stands first; all its
- * copies.  dup_Ngram: every n-gram of which a copy begins before.  Characters
- * of copies that overlap count once, by all of the text, so that no share is
- * above 1.
+ * Words are those of words.h.  An n-gram covers the text from the start of its
+ * first word to the end of its last.  top_Ngram: all copies of the most
+ * frequent n-gram, which must occur twice; of several, the first.  dup_Ngram:
+ * every n-gram with an earlier copy.  Characters of copies that overlap count
+ * once, so that no share is above 1.
  *
- * A rule holds where the share is above its limit.  A text without lines or
- * words has shares of 0.
+ * A rule holds if the share is above its limit.  A text without lines or words
+ * has shares of 0.
  */
 #ifndef ASSAY_GOPHER_H
 #define ASSAY_GOPHER_H
@@ -27,8 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/args.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "text/words.h"
 
 enum gopher_share {
@@ -39,20 +37,19 @@ enum gopher_share {
 	GOPHER_SHARES = GOPHER_DUP + 6
 };
 
-enum { GOPHER_ARGS = GOPHER_SHARES + 2 };
-
 struct gopher_opts {
 	int on;				/* any limit is below 1 */
-	double max[GOPHER_SHARES];	/* 1: never */
-	int given[GOPHER_SHARES];
+	double max[GOPHER_SHARES];	/* 1: no limit */
 };
 
-/* All off; rows of an option table (GOPHER_ARGS of them); after parsing. */
-void gopher_opts_init(struct gopher_opts *o);
-void gopher_opts_args(struct gopher_opts *o, struct arg *table);
-void gopher_opts_done(struct gopher_opts *o);	/* the published limits */
+/*
+ * all: the published limits, else none.  list: others, as
+ * "dup_lines=0.4,top_2gram=1", or NULL.  0 or -1.
+ */
+int gopher_opts_init(struct gopher_opts *o, int all, const char *list,
+		     struct err *e);
 
-/* Scratch: one a thread, all zero is empty.  Up to 56 bytes a word. */
+/* Scratch, one per thread; all zero is empty.  Up to 56 bytes per word. */
 struct gopher {
 	uint64_t *key, *gram;
 	uint32_t *val;

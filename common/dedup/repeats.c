@@ -169,7 +169,7 @@ find_phrase(struct repeats *r, const struct repeat_opts *o, const uint64_t *u,
 {
 	struct repeat best = {REPEAT_NONE, 0, 0, 0, 0};
 	size_t count = (size_t)o->phrase_count, len, hot_places;
-	double need = o->phrase_share * (double)n;
+	double need = o->phrase_frac * (double)n;
 	uint32_t *hot;
 
 	if (!count || n / PHRASE_MIN < count)

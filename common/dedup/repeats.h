@@ -23,7 +23,7 @@
 struct repeat_opts {
 	int64_t run_count, run_max;	/* 32 times, period 1..13 */
 	int64_t phrase_count;		/* 32; 0: no phrase rule */
-	double phrase_share;		/* 0.2 */
+	double phrase_frac;		/* 0.2 */
 };
 
 /* The last is gopher.h's, not found here. */

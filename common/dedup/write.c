@@ -6,7 +6,6 @@
  * wrong with a bad one, the excerpt of a large cluster.
  */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -366,7 +365,7 @@ commit(struct write *w, struct err *e)
 
 	filter_stats(w->filter)->surrogates += w->d->surrogates;
 	dedup_stats_put(w->d, &w->totals, &extra);
-	if (!args_common.quiet && (args_common.verbose || isatty(2)))
+	if (args_summary())
 		dedup_summary_print(w->d, &w->totals, filter_stats(w->filter));
 	status = filter_commit(w->filter, buf_span(&extra), e);
 	buf_clear(&extra);

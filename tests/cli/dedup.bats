@@ -346,8 +346,8 @@ rule() {
 	t=$(for i in $(seq 40); do echo "a b x$i"; done | tr '\n' ' ')
 	[ "$(rule "$t")" = phrase ]
 	[ "$(rule "$t" --phrase-count 41)" = "" ]
-	[ "$(rule "$t" --phrase-share 0.67)" = "" ]
-	[ "$(rule "$t" --phrase-share 0.66)" = phrase ]
+	[ "$(rule "$t" --phrase-frac 0.67)" = "" ]
+	[ "$(rule "$t" --phrase-frac 0.66)" = phrase ]
 }
 
 @test "repeats: --mark adds a field, --check answers 1" {
@@ -378,37 +378,36 @@ share() {
 	local t='a\nb\na\na'
 	[ "$(share "$t")" = "" ]
 	[ "$(share "$t" --gopher)" = '"dup_lines","value":0.5' ]
-	[ "$(share "$t" --gopher --dup-line-share 0.5)" = \
+	[ "$(share "$t" --gopher --gopher-limits dup_lines=0.5)" = \
 		'"dup_line_chars","value":0.2857142857142857' ]
-	[ "$(share "$t" --dup-line-share 0.49)" = '"dup_lines","value":0.5' ]
-	[ "$(share "$t" --dup-line-share 0.5)" = "" ]
+	[ "$(share "$t" --gopher-limits dup_lines=0.49)" = '"dup_lines","value":0.5' ]
+	[ "$(share "$t" --gopher-limits dup_lines=0.5)" = "" ]
 	[ "$(share "" --gopher)" = "" ]
 	[ "$(share "hello world" --gopher)" = "" ]
-	[ "$(share 'p\nq\n\nr\n\np\nq' --dup-paragraph-share 0.3)" = \
+	[ "$(share 'p\nq\n\nr\n\np\nq' --gopher-limits dup_paragraphs=0.3)" = \
 		'"dup_paragraphs","value":0.3333333333333333' ]
 	[ "$(share "to, be or to - be; that is the way" --gopher)" = \
 		'"top_2gram","value":0.38235294117647056' ]
-	[ "$(share "1 2 3 4 5 6 x 1 2 3 4 5 6" --dup-6gram-share 0.4)" = \
+	[ "$(share "1 2 3 4 5 6 x 1 2 3 4 5 6" --gopher-limits dup_6gram=0.4)" = \
 		'"dup_6gram","value":0.44' ]
-	[ "$(share "1 2 3 4 5 6 x 1 2 3 4 5 6" --dup-7gram-share 0)" = "" ]
+	[ "$(share "1 2 3 4 5 6 x 1 2 3 4 5 6" --gopher-limits dup_7gram=0)" = "" ]
 }
 
-@test "repeats: every share of Gopher has its option and its name" {
-	local t='1 2 3 4 5 6 7 8 9 10 11\n\n1 2 3 4 5 6 7 8 9 10 11' k n=0 name
-	for k in dup-line dup-paragraph dup-line-char dup-paragraph-char \
-		top-{2,3,4}gram dup-{5,6,7,8,9,10}gram; do
-		name=${k//-/_}
-		name=${name/%line/lines}
-		name=${name/%paragraph/paragraphs}
-		name=${name/%char/chars}
-		[[ "$(share "$t" "--$k-share" 0.1)" = "\"$name\","* ]] || {
+@test "repeats: every share of Gopher has its limit" {
+	local t='1 2 3 4 5 6 7 8 9 10 11\n\n1 2 3 4 5 6 7 8 9 10 11' k n=0
+	for k in dup_{lines,paragraphs,line_chars,paragraph_chars} \
+		top_{2,3,4}gram dup_{5,6,7,8,9,10}gram; do
+		[[ "$(share "$t" --gopher-limits "$k=0.1")" = "\"$k\","* ]] || {
 			echo "$k: $(cat "$T/r")"
 			return 1
 		}
-		[ "$(share "$t" "--$k-share" 1)" = "" ]
+		[ "$(share "$t" --gopher-limits "$k=1")" = "" ]
 		n=$((n + 1))
 	done
 	[ "$n" = 13 ]
+	line x "$t" > "$T/in"
+	run -2 dedup --repeats --gopher-limits dup_line=0.1 "$T/in"
+	[[ $output == *"--gopher-limits: 'dup_line=0.1'"* ]]
 }
 
 @test "repeats: --gopher with --mark, --stats, --spans, --tokenizer, -j" {
@@ -757,7 +756,7 @@ copies() {	# copies DOCS
 		--exact --ngram 3
 		--near --normalize
 		--near --gopher
-		--exact --dup-line-share 0.3
+		--exact --gopher-limits dup_lines=0.3
 		--exact --apply x
 		--near --tokenizer x
 		--repeats --direct

@@ -280,35 +280,52 @@ limits(void **state)
 	};
 	struct gopher_opts o;
 	struct gopher_hit h;
+	struct err e = {0};
 
 	(void)state;
-	gopher_opts_init(&o);
-	gopher_opts_done(&o);
+	assert_int_equal(gopher_opts_init(&o, 0, NULL, &e), 0);
 	assert_false(o.on);
 	assert_int_equal(find(&o, "a\na\na\na").share, -1);
-	o.on = 1;
-	gopher_opts_done(&o);
+	assert_int_equal(gopher_opts_init(&o, 1, NULL, &e), 0);
 	assert_true(o.on);
 	assert_memory_equal(o.max, published, sizeof(published));
 	h = find(&o, "a\na\na\na");
 	assert_int_equal(h.share, GOPHER_LINES);
 	assert_true(h.value == 0.75);
 
-	/* a share that is its limit passes */
-	gopher_opts_init(&o);
-	o.max[GOPHER_LINES] = 0.5;
-	o.given[GOPHER_LINES] = 1;
-	gopher_opts_done(&o);
+	/* a share equal to its limit passes */
+	assert_int_equal(gopher_opts_init(&o, 0, "dup_lines=0.5", &e), 0);
 	assert_true(o.on);
 	assert_int_equal(find(&o, "a\nb\na\nb").share, -1);
 	assert_int_equal(find(&o, "a\na\na\nb").share, -1);
 	assert_int_equal(find(&o, "a\na\na\na").share, GOPHER_LINES);
 
-	/* given ones win over the published */
-	o.on = 1;
-	o.max[GOPHER_LINES] = 1;
-	gopher_opts_done(&o);
+	/* a list replaces published limits */
+	assert_int_equal(gopher_opts_init(&o, 1, "dup_lines=1", &e), 0);
 	assert_int_equal(find(&o, "a\na\na\na").share, GOPHER_LINE_CHARS);
+	assert_int_equal(gopher_opts_init(&o, 0, "top_2gram=.5,dup_lines=0,",
+					  &e), 0);
+	assert_true(o.max[GOPHER_TOP] == .5 && o.max[GOPHER_LINES] == 0);
+}
+
+static void
+bad_limits(void **state)
+{
+	static const char *const bad[] = {
+		"dup_lines", "dup_lines=", "lines=0.5", "dup_lines=1.5",
+		"dup_lines=-1", "dup_lines=nan", "dup_lines=0.5x", ",", "=1",
+		"dup_lines=0.5;top_2gram=1", "dup_lines=,top_2gram=1"
+	};
+	struct gopher_opts o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(bad); i++) {
+		struct err e = {0};
+
+		if (!gopher_opts_init(&o, 0, bad[i], &e) || !e.set)
+			fail_msg("\"%s\" was accepted", bad[i]);
+	}
 }
 
 int
@@ -319,6 +336,7 @@ main(void)
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(random_texts),
 		cmocka_unit_test(limits),
+		cmocka_unit_test(bad_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,7 +133,7 @@ test_random(void **state)
 		run = slow_run(u, n, (size_t)o.run_max) >=
 			(size_t)o.run_count;
 		phrase = slow_phrase(u, n, (size_t)o.phrase_count,
-				     o.phrase_share);
+				     o.phrase_frac);
 		assert_int_equal(x.rule == REPEAT_RUN, run);
 		if (!run)
 			assert_int_equal(x.rule == REPEAT_PHRASE, phrase);

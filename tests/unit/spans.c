@@ -419,7 +419,7 @@ naive_phrase(const struct repeat_opts *o, const uint64_t *u, size_t total)
 		for (s = 0; s + n <= total; s++) {
 			k = count(u, total, s, n);
 			if (k >= (size_t)o->phrase_count &&
-			    (double)(k * n) >= o->phrase_share *
+			    (double)(k * n) >= o->phrase_frac *
 			    (double)total)
 				return 1;
 		}
@@ -440,7 +440,7 @@ test_phrase(void **state)
 	o.phrase_count = 6;
 	for (round = 0; round < 600; round++) {
 		len = 1 + below(6);
-		o.phrase_share = 0.1 * (double)below(8);
+		o.phrase_frac = 0.1 * (double)below(8);
 		n = 30 + below(230);
 		for (i = 0; i < n; i++)
 			u[i] = 100 + below(2000);
