@@ -129,7 +129,7 @@ static const struct arg table[] = {
 		"Split of a .tiktoken file, or of spans",
 		.brief = 1),
 	OPT_INT("mem", &o.d.mem, "BYTES", 1 << 20, 1e15,
-		"Memory limit; the rest goes to $TMPDIR"),
+		"Memory limit; the remainder goes to $TMPDIR"),
 	OPT_GROUP("Instead of documents"),
 	OPT_ENUM("emit", &o.emit, "WHAT", emits,
 		 "Write records for an external sort"),
@@ -210,7 +210,8 @@ run(const char *const *files, size_t n, struct err *e)
 		return dedup_curve(&o.d, o.json, e);
 	if (o.explain) {
 		if (!n)
-			args_usage(&args, "--explain A B: the second id is missing");
+			args_usage(&args, "--explain A B: the second id is "
+				   "missing");
 		check_stdin(files + 1, n - 1);
 		return dedup_explain(&o.d, o.explain, files[0], files + 1,
 				     n - 1, o.json, e);

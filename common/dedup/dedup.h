@@ -1,16 +1,16 @@
 /*
  * dedup.h - the job of dedup: documents in, documents out
  *
- * Two or three passes over the input, which may be a pipe (input_keep()):
+ * Two or three passes over the input, which may be a stream:
  *
  *	scan	every text once: a key for exact, keys of the bands for near,
  *		the verdict of repeats.  Records are sorted by key.
- *	look	only where two records had one key: those documents again.
- *		Texts are compared, sets of shingles collected; then each
- *		candidate pair is verified and joined.
- *	write	lines are cut, not parsed, and written or left out.
+ *	compare	only documents that share a key.  Texts are compared, sets of
+ *		shingles collected; then each candidate pair is verified and
+ *		joined.
+ *	write	lines are kept, cut or dropped without parsing them again.
  *
- * What is dropped depends on the input alone, never on threads or memory.
+ * What is dropped depends on the input alone, not on threads or memory.
  */
 #ifndef ASSAY_DEDUP_H
 #define ASSAY_DEDUP_H
@@ -28,13 +28,13 @@
 struct dedup_opts {
 	struct filter_opts filter;
 	int exact, near, spans, repeats;	/* which methods */
-	int normalize;			/* exact: case, space, NFC/NFD alike */
+	int normalize;			/* exact: ignore case, space, NFC/NFD */
 	struct minhash_opts mh;
 	double threshold, edit_sim;
 	int verify, has_edit;
 	int drop_all, direct;
 	struct arg_list against;
-	int64_t span_bytes, span_tokens;	/* of a window */
+	int64_t span_bytes, span_tokens;	/* of the shortest window */
 	int has_span_bytes, has_span_tokens;
 	int64_t min_left;
 	int all;			/* spans: cut the first copy too */
@@ -46,7 +46,7 @@ struct dedup_opts {
 	int64_t mem;			/* bytes */
 };
 
-/* What band records depend on besides options; for --version and bands.5. */
+/* What band records depend on besides options, for --version and bands.5. */
 #define DEDUP_FROZEN "words " DEDUP_STR(WORDS_VERSION) ", minhash " \
 	DEDUP_STR(MINHASH_VERSION) ", seed 1 unless --seed says otherwise"
 #define DEDUP_STR(x) DEDUP_STR_(x)
@@ -56,8 +56,8 @@ struct dedup_opts {
 #define DEDUP_MAX (UINT32_MAX - 1)
 
 /*
- * Run it: returns EXIT_OK, EXIT_ANSWER (--check), or -1 with e.  Prints the
- * summary to stderr where a person sees it.
+ * Returns EXIT_OK, EXIT_ANSWER (--check), or -1.  Prints the summary to stderr
+ * if that is a terminal, or with --verbose.
  */
 int dedup_run(const struct dedup_opts *o, const char *const *files, size_t n,
 	      struct err *e);
@@ -68,7 +68,7 @@ int dedup_emit_bands(const struct dedup_opts *o, const char *const *files,
 int dedup_emit_pairs(const struct dedup_opts *o, const char *const *files,
 		     size_t n, struct err *e);
 
-/* --explain A B: the two documents of these ids (or FILE:LINE) as near sees them. */
+/* --explain: the documents with these ids (or FILE:LINE) as near sees them. */
 int dedup_explain(const struct dedup_opts *o, const char *a, const char *b,
 		  const char *const *files, size_t n, int json,
 		  struct err *e);

@@ -129,10 +129,10 @@ struct source {
 
 struct passages {
 	const struct dedup_opts *o;
-	struct spans *spans;		/* until they are found; bytes, or ... */
-	struct spans_tokens *tokens;	/* ... tokens, which are ... */
-	struct split *split;		/* pre-tokens, or ... */
-	struct vocab *vocab;		/* ... those of a model */
+	struct spans *spans;		/* of bytes, until they are found */
+	struct spans_tokens *tokens;	/* ... or of tokens: */
+	struct split *split;		/* pre-tokens, */
+	struct vocab *vocab;		/* ... or those of a model */
 	struct bpe *bpe;
 	struct text_span *span;		/* by document and start */
 	struct source *source;		/* by document */

@@ -1,10 +1,10 @@
 /*
  * edit_distance.c - edit distance by furthest-reaching diagonals
  *
- * reach[k] is how far along a one gets on diagonal k (place in b minus place
- * in a) with e edits.  With one more: a substitution or a deletion steps on,
- * an insertion comes from the diagonal below; then as many equal words as
- * there are are free.
+ * With e edits, old[k] is the furthest place in a that is reached on diagonal
+ * k (place in b minus place in a).  One more edit is a substitution or a
+ * deletion, which advance in a, or an insertion from the diagonal below; then
+ * all equal words that follow are free.
  */
 #include "dedup/edit_distance.h"
 

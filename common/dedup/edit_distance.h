@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * The least number of insertions, deletions and substitutions that turn a
- * into b, or max + 1 when it is more.  Landau and Vishkin's diagonals:
+ * The minimum number of insertions, deletions and substitutions that turn a
+ * into b, or max + 1 if it is above max.  Landau and Vishkin's diagonals:
  * O(distance^2 + length) time, O(max) memory.
  */
 size_t edit_distance(const uint64_t *a, size_t na, const uint64_t *b,

@@ -203,8 +203,8 @@ flush_bucket(const struct bucket_names *k, struct output *out, struct err *e)
 
 /* One record, which must not sort before the previous one. */
 static int
-pairs_line(struct bucket_names *k, const char *p, const char *where, uint64_t lineno,
-	   struct output *out, struct err *e)
+pairs_line(struct bucket_names *k, const char *p, const char *where,
+	   uint64_t lineno, struct output *out, struct err *e)
 {
 	const char *last = k->names.n ? k->names.p + k->names.n - NAME : p;
 	int c = k->names.n ? memcmp(k->head, p, HEAD) : -1;

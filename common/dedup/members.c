@@ -46,7 +46,7 @@ mark_groups(struct corpus *c, struct extsort *s, struct err *e)
 	return r;
 }
 
-/* The first member with a key represents the others until texts are compared. */
+/* The first member with a key represents all until they are compared. */
 static int
 exact_groups(struct members *m, struct err *e)
 {

@@ -1,13 +1,13 @@
 /*
  * minhash.c - shingles, MinHash and bands
  *
- * The cost is one hash a word, one multiplication and subtraction a shingle
- * (a rolling polynomial), and bands * rows multiplications and minima of 32
- * bits a shingle, 16 at a time with AVX-512: the accumulators of up to 128
- * orders stay in registers while the shingles stream by.
+ * The cost is one hash per word; per shingle one multiplication and
+ * subtraction (a rolling polynomial), and bands * rows 32-bit multiplications
+ * and minima, 16 at a time with AVX-512: the accumulators of up to 128 hash
+ * functions stay in registers while the shingles stream by.
  *
  * Sets are sorted by distribution: the hashes are uniform, so the upper bits
- * say within a few places where one belongs.
+ * give the place of each to within a few.
  */
 #include "dedup/minhash.h"
 
@@ -46,8 +46,8 @@ room(struct shingles *s, size_t n)
 }
 
 /*
- * v[0..n) unit hashes to the hashes of their runs of k, in place: run i is
- * written where unit i was, which is needed once more, to be subtracted.
+ * From unit hashes v[0..n) to the hashes of their runs of k, in place: run i
+ * replaces unit i, which is needed once more, to be subtracted.
  */
 static size_t
 roll(uint64_t *v, size_t n, size_t k)
@@ -72,7 +72,7 @@ roll(uint64_t *v, size_t n, size_t k)
 	return n - k + 1;
 }
 
-/* One hash a letter, mark or number of the words. */
+/* One hash per letter, mark or number of the words. */
 static void
 char_hashes(struct shingles *s, struct span text)
 {
@@ -297,7 +297,7 @@ least_plain(const uint64_t *s, size_t n, const uint32_t *a, const uint32_t *b,
 	}
 }
 
-/* V vectors of orders at a time: V is a constant where this is inlined. */
+/* V vectors of hash functions; V is a constant where this is inlined. */
 __attribute__((target("avx512f"), always_inline))
 static inline void
 group512(const uint64_t *s, size_t n, const uint32_t *a, const uint32_t *b,
@@ -364,7 +364,7 @@ group256(const uint64_t *s, size_t n, const uint32_t *a, const uint32_t *b,
 		_mm256_store_si256((__m256i *)min + j, vm[j]);
 }
 
-/* k is a multiple of 16, so that two vectors may be left. */
+/* k is a multiple of 16, so two vectors may remain. */
 __attribute__((target("avx2")))
 static void
 least_256(const uint64_t *s, size_t n, const uint32_t *a, const uint32_t *b,

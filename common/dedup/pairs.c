@@ -21,7 +21,7 @@ dedup_pairs_open(struct pairs *p, const struct dedup_opts *o,
 	p->o = o;
 	p->corpus = c;
 	p->mem = mem;
-	p->sets = spool_new(mem / 4 - mem / 16);	/* the rest: an index */
+	p->sets = spool_new(mem / 4 - mem / 16);	/* the index: 1/16 */
 }
 
 void
@@ -45,7 +45,7 @@ dedup_pairs_clear(struct pairs *p)
 	free(p->ref);
 }
 
-/* n elements of the sets spool from at on, in place or in b. */
+/* n elements of the sets spool at `at`, in place or in b. */
 static const uint64_t *
 load(struct pairs *p, uint64_t at, size_t n, struct buf *b, struct err *e)
 {
@@ -81,7 +81,7 @@ edits(struct pairs *p, uint32_t a, uint32_t b, struct err *e)
 	return edit_similar(v, x->nwords, w, y->nwords, p->o->edit_sim);
 }
 
-/* 1 or 0: is Jaccard >= t; the similarity itself when it is. */
+/* Is the Jaccard similarity >= t? */
 static int
 similar(const uint64_t *a, size_t na, const uint64_t *b, size_t nb, double t)
 {
@@ -103,7 +103,7 @@ similar(const uint64_t *a, size_t na, const uint64_t *b, size_t nb, double t)
 	return (double)n / (double)(na + nb - n) >= t;
 }
 
-/* 1 when they are similar, 0, -1 error. */
+/* 1: similar, 0: not, -1: error. */
 static int
 verify(struct pairs *p, uint32_t a, uint32_t b, struct err *e)
 {
@@ -140,7 +140,9 @@ verify(struct pairs *p, uint32_t a, uint32_t b, struct err *e)
 static int
 is_earlier_ref(const struct pairs *p, uint32_t a, uint32_t b)
 {
-	return p->ref && p->m[a].doc < p->corpus->nref && p->m[b].doc >= p->corpus->nref &&
+	uint32_t nref = p->corpus->nref;
+
+	return p->ref && p->m[a].doc < nref && p->m[b].doc >= nref &&
 		a < p->ref[b];
 }
 

@@ -1,16 +1,16 @@
 /*
  * repeats.c - text that loops
  *
- * run: a loop of count times p units holds (count - 1) * p places in a row
- * where u[i] == u[i - p], so it holds a multiple of that number: only those
- * places are looked at, and from a hit the run is followed to both sides.
- * Cost: n / 31 for p = 1, less for others.
+ * run: a loop of count times p units has (count - 1) * p places in a row where
+ * u[i] == u[i - p], so one of them is a multiple of that number.  Only these
+ * places are checked, and a hit is followed to both sides.  Cost: n / 31 for
+ * p = 1, less for others.
  *
- * phrase: if an n-gram stands c times, so do its bigrams.  One pass counts
+ * phrase: if an n-gram occurs c times, so do its bigrams.  One pass counts
  * bigrams in a hash table; places whose bigram is rarer than `count` are cold.
- * n-grams that cover the share make at least share / 2 of all places hot, so
- * nearly every document is done after that pass.  For the rest, n-grams that
- * begin at hot places and stay on them are counted, each n on its own.
+ * n-grams that cover the fraction make at least half of it hot, so nearly
+ * every document is finished after that pass.  For the others, n-grams that
+ * begin at hot places and stay on them are counted, for each n.
  */
 #include "dedup/repeats.h"
 
@@ -134,7 +134,7 @@ top_gram(struct repeats *r, const uint64_t *u, size_t n, size_t len,
 	 const uint32_t *hot)
 {
 	struct repeat best = {REPEAT_NONE, 0, 0, len, 0};
-	uint32_t *first, *next;		/* where it stands first; free from */
+	uint32_t *first, *next;		/* its first place; not before */
 	size_t mask = table(r, n), i, k;
 
 	first = r->val + mask + 1;

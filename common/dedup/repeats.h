@@ -1,18 +1,17 @@
 /*
  * repeats.h - text that loops
  *
- * Two rules over the units of a document, its words (their hashes) or the
- * model's tokens.
+ * Two rules over the units of a document: its words (their hashes) or tokens.
  *
  * run: the rule of OLMo 2 (arXiv 2501.00656, section 3.1): one n-gram of 1 to
- * 13 units, again and again without anything between, 32 times or more.
- * Exactly: for a period p take maximal [s, e) with u[i] == u[i - p] for all i
- * in [s + p, e); the rule holds where floor((e - s) / p) >= 32.
+ * 13 units, 32 times or more in a row.  Exactly: for a period p take maximal
+ * [s, e) with u[i] == u[i - p] for all i in [s + p, e); the rule holds if
+ * floor((e - s) / p) >= 32.
  *
- * phrase: some n-gram of 2 to 13 units stands `count` times or more in the
- * document, not overlapping itself (counted from the left), and these copies
- * are `share` of all units or more.  It catches loops with something else
- * between ("item 1 of the list, item 2 of the list, ...").
+ * phrase: some n-gram of 2 to 13 units occurs phrase_count times or more
+ * without overlap (counted from the left), and these copies are phrase_frac of
+ * all units or more.  It catches loops with something else between copies
+ * ("item 1 of the list, item 2 of the list, ...").
  */
 #ifndef ASSAY_REPEATS_H
 #define ASSAY_REPEATS_H
@@ -26,7 +25,7 @@ struct repeat_opts {
 	double phrase_frac;		/* 0.2 */
 };
 
-/* The last is gopher.h's, not found here. */
+/* The last is that of gopher.h, not found here. */
 enum repeat_rule { REPEAT_NONE, REPEAT_RUN, REPEAT_PHRASE, REPEAT_GOPHER };
 
 /* What was found: units [start, end), of a run or of the first copy. */
@@ -39,7 +38,7 @@ struct repeat {
 
 void repeat_opts_init(struct repeat_opts *o);
 
-/* Scratch of repeats_find(): one a thread, all zero is empty. */
+/* Scratch of repeats_find(), one per thread; all zero is empty. */
 struct repeats {
 	uint64_t *key;
 	uint32_t *val;
@@ -47,7 +46,7 @@ struct repeats {
 };
 void repeats_clear(struct repeats *r);
 
-/* The first rule that holds, run before phrase.  About 2 ns a unit. */
+/* The first rule that holds, run before phrase.  About 2 ns per unit. */
 struct repeat repeats_find(struct repeats *r, const struct repeat_opts *o,
 			   const uint64_t *unit, size_t n);
 

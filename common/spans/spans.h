@@ -1,23 +1,22 @@
 /*
- * spans.h - long passages that stand in a corpus before
+ * spans.h - long passages that occur earlier in a corpus
  *
- * A window is a stretch of `least` bytes or more of one document that begins
- * and ends at character bounds.  It is a copy when the same bytes stand in an
+ * A window is a run of `least` bytes or more of one document that begins and
+ * ends at character boundaries.  It is a copy if the same bytes occur in an
  * earlier document, or wholly before it in the same one.  The union of the
- * spans found is that of all copies, exactly: the same as a suffix array
- * gives, whatever the corpus.
+ * spans found is that of all copies, exactly: what a suffix array would give,
+ * whatever the corpus.
  *
- * Which spans: from each character of c bytes go the windows of least to
- * least + c - 1 bytes, or the shortest one where there is none of these.  They
- * are taken from left to right, the shorter first.  One that is a copy and not
- * inside the span before it is followed, from the first place where it stands
- * in the corpus, to both sides as far as the two agree (and the first ends
- * before the other begins): that is the next span.  Spans before it that lie
- * inside it are left out.  So both ends ascend, no span can be longer at its
- * place, and that place is the first where the whole span stands.
+ * Which spans: from each character of c bytes start the windows of least to
+ * least + c - 1 bytes, or the shortest if there is none of these.  They are
+ * taken from left to right, the shorter first.  One that is a copy and not
+ * inside the previous span is extended to both sides as far as it agrees with
+ * its first occurrence in the corpus (which must end before it begins): this
+ * is the next span.  Earlier spans inside it are removed.  So both ends
+ * ascend, each span has its maximum length at its first occurrence.
  *
- * Time is linear but for following to the left, which may visit a place again
- * for another span.
+ * Time is linear except for extending to the left, which may visit a place
+ * again for another span.
  */
 #ifndef ASSAY_SPANS_H
 #define ASSAY_SPANS_H
@@ -40,21 +39,21 @@ struct spans;
 /*
  * least: bytes of the shortest window, 1 or more.  Texts and tables take at
  * most `mem` bytes of memory, or 512 times the square root of the bytes of
- * all texts where that is more; what does not fit goes to unlinked files in
- * $TMPDIR: the texts, and 16 to 32 bytes for each window that is near a place
- * that comes again.  Not counted in: 8 bytes for each document, 20 to 40 for
- * each span, and twice a window's length for each thread.
+ * all texts if that is more.  What does not fit goes to unlinked files in
+ * $TMPDIR: the texts, one bit per byte, and 16 to 32 bytes per window near a
+ * place that occurs again.  Not included: 8 to 16 bytes per document, 20 to 40
+ * per span, and twice the length of a window per thread.
  */
 struct spans *spans_new(size_t least, size_t mem, int threads);
 void spans_free(struct spans *s);	/* NULL is fine */
 
 /*
- * For texts of another code: a byte of 0x80..0xbf continues a character, which
- * has this many bytes at most (4 without it).  Before spans_find().
+ * For texts that are not UTF-8: a byte of 0x80..0xbf continues a character,
+ * which has at most this many bytes (default 4).  Before spans_find().
  */
 void spans_longest_char(struct spans *s, size_t bytes);
 
-/* For tests: hashes keep so few bits at first that they lie. */
+/* For tests: hashes keep so few bits at first that they collide. */
 void spans_weaken(struct spans *s);
 
 /* The next document (valid UTF-8, less than 4 GiB); copied. */
@@ -67,19 +66,20 @@ int spans_add(struct spans *s, struct span text, struct err *e);
 const struct text_span *spans_find(struct spans *s, size_t *n, struct err *e);
 
 /*
- * After spans_find(), whose array is gone then: spans of what stands later, in
- * another document or wholly behind in the same one.  They are found as the
- * others are, with all read from the end, so `first` is the last place.
+ * After spans_find(), whose array becomes invalid: spans that occur again
+ * later, in another document or wholly after it in the same one.  They are
+ * found the same way with all texts read from the end, so `first` is the last
+ * occurrence.
  */
 const struct text_span *spans_find_later(struct spans *s, size_t *n,
 					 struct err *e);
 
-/* After spans_find(): did the texts or windows go to disk? */
+/* After spans_find(): were texts or windows spilled to disk? */
 int spans_spilled(const struct spans *s);
 
 /*
  * Merge the spans v[0..n) of one document, in any order, into ranges that do
- * not touch: range[k][0..1], room for n; returns how many.
+ * not touch: range[k][0..1], with room for n.  Returns their number.
  */
 size_t spans_merge(const struct text_span *v, size_t n, uint32_t (*range)[2]);
 

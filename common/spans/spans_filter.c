@@ -21,7 +21,7 @@ enum {
 	PARTS = 8
 };
 
-/* The hash of a block, which only has to be equal where bytes are. */
+/* The hash of a block; equal bytes have equal hashes, that is all it needs. */
 static inline uint64_t
 block_start(const struct search *s, const char *p)
 {
@@ -181,7 +181,7 @@ bits_close(struct bits *b)
 
 /* --- the passes --- */
 
-/* Those that occur at another place as well, and places of `once`. */
+/* Blocks in `once` that occur at another place too; their places. */
 static int
 seek_blocks(struct thread *t, uint64_t segment)
 {

@@ -30,7 +30,7 @@
 
 enum {
 	SEGMENT = 1 << 20, SMALL_SEGMENT = 1 << 14,
-	BUFFER = PARTITION_MOST * sizeof(struct record),	/* of a bucket */
+	BUFFER = PARTITION_MOST * sizeof(struct record), /* of a bucket */
 	TRIES = 20
 };
 

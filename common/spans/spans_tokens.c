@@ -1,15 +1,15 @@
 /*
- * spans_tokens.c - long passages that stand in a corpus before, in tokens
+ * spans_tokens.c - long passages that occur earlier in a corpus, in tokens
  *
  * Each token is written as a character of four bytes, so that spans.c finds
- * windows of tokens as it finds windows of bytes: a first byte that is none of
- * 0x80..0xbf, and three that are.  A token that begins inside a character of
- * its text has four of the latter, so that it is no bound.  Any number of these
- * may follow each other, where a token holds the end of one character and the
- * begin of the next: the longest run is measured.
+ * windows of tokens as it finds windows of bytes: a first byte outside
+ * 0x80..0xbf, and three inside.  A token that begins inside a character of its
+ * text has four of the latter, so it is not a boundary.  Any number of these
+ * may follow each other, when a token holds the end of one character and the
+ * start of the next; the longest run is measured.
  *
- * Different pieces are numbered as they come, by a table that compares their
- * bytes: equal numbers are equal pieces.
+ * Distinct pieces (pre-tokens) are numbered as they come, by a table that
+ * compares their bytes, so equal numbers are equal pieces.
  */
 #include "spans/spans_tokens.h"
 
@@ -31,12 +31,12 @@ enum {
 };
 
 #define MAX_TOKENS (((size_t)1 << 30) - 1024)	/* of a document */
-#define MAX_ID (UINT32_C(192) << 18)	/* of tokens at bounds */
+#define MAX_ID (UINT32_C(192) << 18)	/* of tokens at boundaries */
 #define MAX_MID (UINT32_C(1) << 24)
 #define FIRST_NUMBER (UINT32_C(1) << 22)	/* after a model's ids */
 
 struct piece {
-	uint64_t at;		/* of bytes, or these */
+	uint64_t at;		/* in `bytes`; or up to SHORT bytes */
 	uint32_t n, hash;
 };
 
@@ -46,7 +46,7 @@ struct spans_tokens {
 	uint64_t n;
 	uint64_t *first;		/* token of each document */
 	size_t ndocs, docs_cap;
-	size_t run;		/* tokens from a bound to the next, at most */
+	size_t run;		/* longest, from a boundary to the next */
 	struct buf code;
 	struct buf bytes;	/* of the pieces */
 	struct piece *piece;

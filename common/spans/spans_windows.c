@@ -54,7 +54,7 @@ roll_start(const struct roll *r, const char *p, size_t n)
 	return h;
 }
 
-/* One byte in, and the one that leaves out. */
+/* Add a byte and remove the one that leaves. */
 static inline uint64_t
 roll(const struct roll *r, uint64_t h, char out, char in)
 {
@@ -62,7 +62,7 @@ roll(const struct roll *r, uint64_t h, char out, char in)
 		    (unsigned char)in + 1);
 }
 
-/* fold() may leave it as one of two numbers. */
+/* fold() leaves one of two representatives. */
 static inline uint64_t
 residue(uint64_t h)
 {
@@ -103,8 +103,9 @@ put_window(struct thread *t, uint64_t x, size_t more, uint64_t h)
 	if (s->weak)
 		h &= UINT64_C(0xf) << 60 | 0xf;
 	return partition_put(s->windows, t->k,
-			   (size_t)((h >> 32) * s->buckets >> 32),
-			   (struct record){h, x * s->s->char_max + more}, &t->e);
+			     (size_t)((h >> 32) * s->buckets >> 32),
+			     (struct record){h, x * s->s->char_max + more},
+			     &t->e);
 }
 
 /*
@@ -155,7 +156,7 @@ run_windows(struct thread *t, uint64_t at, size_t from, size_t to, size_t end)
 	return 0;
 }
 
-/* Those of a document, [begin, end) of what is loaded, before `until`. */
+/* Those of a document at [begin, end) of t->text that start before `until`. */
 static int
 doc_windows(struct thread *t, uint64_t at, size_t begin, size_t end,
 	    size_t until)
@@ -204,7 +205,7 @@ spans_windows(struct thread *t, uint64_t segment)
 
 /* --- first places --- */
 
-/* The windows of a bucket that differ, each with its first place. */
+/* The distinct windows of a bucket, each with its first place. */
 struct firsts {
 	struct record *v;
 	size_t n, cap;
@@ -280,7 +281,7 @@ put_copies(struct thread *t, struct firsts *f, const struct record *v,
 	return 0;
 }
 
-/* pass() over all windows of a bucket, as many at a time as v has room for. */
+/* pass() over all windows of a bucket, up to `room` at a time. */
 static int
 read_bucket(struct thread *t, uint64_t bucket, struct firsts *f,
 	    struct record *v, size_t room,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# dedup: the first of each cluster stays, and nothing else is lost.
+# dedup: the first of each cluster is kept, and nothing else is lost.
 
 bats_require_minimum_version 1.5.0
 
@@ -13,7 +13,7 @@ setup_file() {
 setup() {
 	T=$BATS_TEST_TMPDIR
 	WEB=$DATA/web.jsonl
-	# five-word shingles: A~B and B~C are 0.8 and more, A~C is not
+	# five-word shingles: A~B and B~C are similar (0.8), A~C is not
 	words A 1 40 > "$T/A"
 	{ words w 1 4; words A 5 40; } > "$T/B"
 	{ words w 1 4; words A 5 36; words v 37 40; } > "$T/C"
@@ -60,7 +60,7 @@ chain() {
 
 # --- exact -----------------------------------------------------------------
 
-@test "exact: the first of each stays, lines byte for byte" {
+@test "exact: the first of each is kept, lines byte for byte" {
 	printf '%s\n' '{"text":"a","id":1}' ' {"id":2, "text" : "b"} ' \
 		'{"id":3,"text":"\u0061"}' '{"id":4,"text":"A"}' > "$T/in"
 	dedup --exact --report "$T/r" "$T/in" > "$T/out"
@@ -87,7 +87,7 @@ chain() {
 	[ "$(dedup --exact "$T/in" | ids)" = "1 2 3 4 " ]
 }
 
-@test "books: in = kept + dropped + bad, digests of what is kept" {
+@test "counters: in = kept + dropped + bad, digests of what is kept" {
 	{ cat "$WEB"; echo broken; head -20 "$WEB"; } > "$T/in"
 	dedup --exact --on-bad pass --stats "$T/s" -o "$T/out" "$T/in" \
 		2> "$T/err"
@@ -143,7 +143,7 @@ chain() {
 	done
 }
 
-@test "near: templates that differ in names are no duplicates; -n 2 says so" {
+@test "near: templates that differ in names are not duplicates" {
 	for i in 1506 1507 1508; do
 		echo "Farm to Market Road $i (FM $i) is located in Lamar County."
 	done > "$T/t"
@@ -155,7 +155,7 @@ chain() {
 	[ "$(dedup --near --ngram 1 --threshold 0.6 "$T/in" | ids)" = "1 " ]
 }
 
-@test "near: --edit-sim asks for order as well" {
+@test "near: --edit-sim requires the same order" {
 	words a 1 60 > "$T/x"
 	{ words a 31 60; words a 1 30; } > "$T/y"
 	{ line x "$(cat "$T/x")"; line y "$(cat "$T/y")"; } > "$T/in"
@@ -164,7 +164,7 @@ chain() {
 	[ "$(dedup --near --edit-sim 0.8 <(chain A B) | ids)" = "A " ]
 }
 
-@test "near: --edit-sim is inclusive, and asks of equal sets as well" {
+@test "near: --edit-sim is inclusive, and applies to equal sets" {
 	# distance 4 of 5 words: 1 - 4 / 5 is not 0.2 in floating point
 	{ line x "a b c d e"; line y "e d c b a"; } > "$T/in"
 	[ "$(dedup --near --ngram 1 --edit-sim 0.2 "$T/in" | ids)" = "x " ]
@@ -181,7 +181,7 @@ chain() {
 		= "x " ]
 }
 
-@test "near: --direct asks for both tests" {
+@test "near: --direct requires both similarities" {
 	words a 1 60 > "$T/x"
 	# like x in its words, and by way of z in their order
 	{ words a 11 60; words a 1 10; } > "$T/z"
@@ -265,7 +265,7 @@ chain() {
 	[ "$(stat_of largest_cluster "$T/s")" = 1000000 ]
 }
 
-@test "100,000 documents of one form in a bucket: what is alike is found" {
+@test "100,000 documents from a template in a bucket: the similar are found" {
 	# of eight shingles seven are the same: Jaccard 7/9; then 8/9
 	local form="the same eleven words stand at the head of every one"
 	{
@@ -278,7 +278,7 @@ chain() {
 	[ "$(stat_of pairs_similar "$T/s")" = 50 ]
 }
 
-@test "a large bucket, more than --mem, and groups in it" {
+@test "a bucket larger than --mem, with clusters in it" {
 	local i
 	for i in $(seq 300); do
 		line "$i" "$(words c 1 30) $(words "g$((i % 7))x" 1 12) z$i"
@@ -333,7 +333,7 @@ rule() {
 		tr '\n' ' ')" $c)" = "" ]
 }
 
-@test "repeats: where the run stands" {
+@test "repeats: the place of the run" {
 	line x "pre $(times 32 a b c) post" > "$T/in"
 	dedup --repeats --report "$T/r" "$T/in" > "$T/out"
 	[ ! -s "$T/out" ]
@@ -341,7 +341,7 @@ rule() {
 		"$T/r"
 }
 
-@test "repeats: a phrase that does not touch itself" {
+@test "repeats: a phrase whose copies are apart" {
 	local t
 	t=$(for i in $(seq 40); do echo "a b x$i"; done | tr '\n' ' ')
 	[ "$(rule "$t")" = phrase ]
@@ -350,7 +350,7 @@ rule() {
 	[ "$(rule "$t" --phrase-frac 0.66)" = phrase ]
 }
 
-@test "repeats: --mark adds a field, --check answers 1" {
+@test "repeats: --mark adds a field, --check exits with 1" {
 	line x "$(times 32 a)" > "$T/in"
 	dedup --repeats --mark "$T/in" > "$T/out"
 	sed 's/}$/,"repeats":"run"}/' "$T/in" | cmp - "$T/out"
@@ -368,13 +368,13 @@ rule() {
 		"$T/in" | ids)" = "" ]
 }
 
-# share TEXT [OPTION...]: which share of gopher is too large, and its value
+# share TEXT [OPTION...]: the share of Gopher above its limit, and its value
 share() {
 	line x "$1" | dedup --repeats --report "$T/r" "${@:2}" > /dev/null
 	sed -n 's/.*"rule":"gopher","share":\(.*\)}$/\1/p' "$T/r"
 }
 
-@test "repeats: Gopher's shares, off unless asked for" {
+@test "repeats: Gopher's shares, off by default" {
 	local t='a\nb\na\na'
 	[ "$(share "$t")" = "" ]
 	[ "$(share "$t" --gopher)" = '"dup_lines","value":0.5' ]
@@ -467,7 +467,7 @@ left() {
 	sed 's/.*"text":"\(.*\)"}$/\1/' | tr '\n' '|'
 }
 
-@test "spans: the later copy goes, the first stays, --all cuts both" {
+@test "spans: the later copy is cut, the first kept, --all cuts both" {
 	printf '%s\n' 'one two three four' 'zwei two three four drei' > "$T/t"
 	docs < "$T/t" > "$T/in"
 	[ "$(dedup --spans --span-bytes 8 --min-left 1 "$T/in" | left)" = \
@@ -479,7 +479,7 @@ left() {
 	[ "$(cat "$T/r")" = '{"id":"2","action":"drop","reason":"span","spans":[{"start":4,"end":19,"first_id":"1","first_at":"'"$T/in"':1","first_start":3}],"cuts":[{"start":4,"end":19}]}' ]
 }
 
-@test "spans: --all cuts every window that stands anywhere else" {
+@test "spans: --all cuts every window that occurs anywhere else" {
 	printf '%s\n' aaab aab > "$T/t"
 	docs < "$T/t" > "$T/in"
 	[ "$(dedup --spans --span-bytes 2 --min-left 0 "$T/in" | left)" = \
@@ -494,7 +494,7 @@ left() {
 	grep -qF '{"id":"1","action":"cut","reason":"span","spans":[{"start":1,"end":10,"first_id":"1"' "$T/r"
 }
 
-@test "spans: a union that stands nowhere, in the report raw and merged" {
+@test "spans: a union that occurs nowhere, in the report raw and merged" {
 	printf '%s\n' 'one two three' 'three four five' \
 		'one two three four five' > "$T/t"
 	docs < "$T/t" > "$T/in"
@@ -523,7 +523,7 @@ left() {
 	[ ! -e "$T/o3" ]
 }
 
-@test "spans: cases of other tools" {
+@test "spans: test cases of other tools" {
 	printf '%s\n' aaaaaaaaaaaabbbccccc aaaaaaaaaaaaccccc > "$T/t"
 	docs < "$T/t" > "$T/in"
 	for j in 1 2 8 16; do
@@ -548,7 +548,7 @@ left() {
 	grep -q '"start":0,"end":11' "$T/r"
 }
 
-@test "spans: other fields, escapes and keys that come twice stay" {
+@test "spans: other fields, escapes and repeated keys are unchanged" {
 	{
 		line 1 'this passage is long enough to be found'
 		printf '%s\r\n' '{"text":"no","a":[1, 2],"text" : "\u00e9 this passage is long enough to be found\n","b":"\ud800"}'
@@ -558,7 +558,7 @@ left() {
 		cmp - "$T/out"
 }
 
-@test "spans: --against, --check, books" {
+@test "spans: --against, --check, counters" {
 	line r 'the reference has this passage in it' > "$T/ref"
 	line 1 'so: has this passage in it, and more text' > "$T/in"
 	dedup --spans --span-bytes 10 --min-left 1 --against "$T/ref" \
@@ -575,7 +575,7 @@ left() {
 	run -0 dedup --spans --span-bytes 30 --against "$T/ref" --check "$T/in"
 }
 
-@test "spans: 50 pieces by default, starts and ends in bytes" {
+@test "spans: 50 pre-tokens by default, starts and ends in bytes" {
 	words é 1 16 > "$T/a"
 	line 1 "x $(cat "$T/a")" > "$T/in"
 	line 2 "yy $(cat "$T/a")" >> "$T/in"
@@ -594,7 +594,7 @@ left() {
 	printf '%s\n' '25 1 ' '24 1 2 ' | cmp - "$T/got"
 }
 
-@test "spans: part of a piece is no copy, a split's name, -j" {
+@test "spans: part of a pre-token is not a copy, --split, -j" {
 	line 1 'one two three four five' > "$T/in"
 	line 2 'ne two three four fi' >> "$T/in"
 	[ "$(dedup --spans --span-tokens 3 --min-left 0 "$T/in" | left)" = \
@@ -628,7 +628,7 @@ left() {
 	done
 }
 
-@test "spans: tokens of published tokenizers, cut at character bounds" {
+@test "spans: tokens of published tokenizers, cut at character boundaries" {
 	line 1 'The 日本語テスト é😀😀 is here, and some more words' > "$T/in"
 	# "The" is not " The"; the accent is apart, and not NFC
 	line 2 "So: The 日本語テスト é😀😀 is here, e$(printf '\xcc\x81')" \
@@ -660,7 +660,7 @@ copies() {	# copies DOCS
 	}'
 }
 
-@test "spans: --mem holds, and what is found does not depend on it" {
+@test "spans: memory stays within --mem, the result does not depend on it" {
 	if nm "$BIN/dedup" 2> "$T/nm" | grep -q "__[at]san_init"; then
 		skip "a sanitizer's own memory is not bounded"
 	fi
@@ -688,7 +688,7 @@ copies() {	# copies DOCS
 	[ "$(wc -l < "$T/r1")" -eq 1000 ]
 }
 
-@test "spans: --mem holds where one window stands all over" {
+@test "spans: memory stays within --mem if one window occurs everywhere" {
 	if nm "$BIN/dedup" 2> "$T/nm" | grep -q "__[at]san_init"; then
 		skip "a sanitizer's own memory is not bounded"
 	fi
@@ -710,7 +710,7 @@ copies() {	# copies DOCS
 	[ "$(stat_of spans_on_disk "$T/s")" = true ]
 }
 
-@test "spans: tokens that go from one character into the next" {
+@test "spans: tokens that cross characters" {
 	local i
 	{
 		for i in $(seq 0 255); do
@@ -794,7 +794,7 @@ said() {
 	sed -n "s/^$1  *\([0-9]*\)  *\([0-9]*\)$/\1 \2/p" "$T/err"
 }
 
-@test "the summary adds up: what is cut, dropped with a rest, marked" {
+@test "the summary adds up: cut, dropped with too little left, marked" {
 	local opts="-v --exact --spans --repeats --span-bytes 20 --min-left 5
 		--run-count 4"
 	{
@@ -870,7 +870,7 @@ said() {
 	dedup "$T/in.gz" | cmp - "$T/o1"
 }
 
-# KB ARG...: with so much address space
+# KB ARG...: with that much address space
 within() {
 	(
 		ulimit -v "$1"
@@ -878,7 +878,7 @@ within() {
 	)
 }
 
-@test "memory is what the manual says" {
+@test "memory is within the formula of the manual" {
 	if nm "$BIN/dedup" 2> "$T/nm" | grep -q "__[at]san_init"; then
 		skip "a sanitizer's own memory is not bounded"
 	fi
@@ -962,7 +962,7 @@ within() {
 	[ "$(wc -l < "$T/r1")" -gt 20 ]
 }
 
-@test "stages: records of other options, unsorted ones, others' files" {
+@test "stages: records of other options, unsorted ones, foreign files" {
 	dedup --near --emit bands "$WEB" > "$T/bands"
 	run -2 dedup --emit pairs "$T/bands"
 	[[ $output == *"not sorted"* ]]

@@ -64,7 +64,7 @@ by_hand(void **state)
 	/* copies that overlap count once: all of it; from the second on */
 	is("a a a a", GOPHER_TOP, 7, 7);
 	is("a a a a a a", GOPHER_DUP, 9, 11);
-	/* of two that stand twice the first one: "aa b", not "c dddd" */
+	/* of two that occur twice, the first: "aa b", not "c dddd" */
 	is("aa b, c dddd, aa b, c dddd", GOPHER_TOP, 8, 26);
 	/* "c d" stands three times, "a b" and others twice */
 	is("a b a b x c d c d c d", GOPHER_TOP, 9, 21);

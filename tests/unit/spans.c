@@ -23,7 +23,7 @@ bound(struct span t, size_t i)
 	return i == t.n || (t.p[i] & 0xc0) != 0x80;
 }
 
-/* Do d[k][s, e)'s bytes stand in one of d(k..n), or in d[k] from e on? */
+/* Do the bytes d[k][s, e) occur in one of d(k..n), or in d[k] from e on? */
 static int
 stands_later(const struct span *d, size_t n, size_t k, size_t s, size_t e)
 {
@@ -36,7 +36,7 @@ stands_later(const struct span *d, size_t n, size_t k, size_t s, size_t e)
 	return 0;
 }
 
-/* Do they stand in one of d[0..k), or in d[k] before s? */
+/* Do they occur in one of d[0..k), or in d[k] before s? */
 static int
 is_copy(const struct span *d, size_t k, size_t s, size_t e)
 {
@@ -204,7 +204,7 @@ check_way(const struct span *d, size_t n, size_t least, struct way w)
 	spans_free(s);
 }
 
-/* In memory; sorted; texts on disk and three threads; with bad hashes. */
+/* In memory; windows on disk; texts too, three threads; hash collisions. */
 static const struct way ways[] = {
 	{(size_t)1 << 30, 1, 0}, {8192, 1, 0}, {256, 3, 0}, {4096, 1, 1}
 };
@@ -288,7 +288,7 @@ test_examples(void **state)
 	check_docs(c + 1, 1, 1);
 }
 
-/* Many segments: what is found on disk is what is found in memory. */
+/* Many segments: the result on disk is the one in memory. */
 static void
 test_long(void **state)
 {

@@ -46,7 +46,7 @@ same(const struct tokens *a, size_t i, const struct tokens *b, size_t k)
 			n);
 }
 
-/* Do tokens [s, e) of d[k] stand in one of d[0..k), or in d[k] before s? */
+/* Do tokens [s, e) of d[k] occur in one of d[0..k), or in d[k] before s? */
 static int
 is_copy(const struct tokens *d, size_t k, size_t s, size_t e)
 {
@@ -121,9 +121,10 @@ check_docs(const struct tokens *d, size_t n, size_t least, int ids)
 	size_t i, nv, k = 0, sum = 0;
 
 	for (i = 0; i < n; i++)
-		assert_int_equal(spans_tokens_add(t, buf_span(&d[i].text), d[i].end,
-					     ids ? d[i].id : NULL, d[i].n, &e),
-				 0);
+		assert_int_equal(spans_tokens_add(t, buf_span(&d[i].text),
+						  d[i].end,
+						  ids ? d[i].id : NULL,
+						  d[i].n, &e), 0);
 	v = spans_tokens_find(t, &nv, &e);
 	for (i = 0; i < n; i++) {
 		memset(got, 0, d[i].text.n + 1);
@@ -227,7 +228,8 @@ test_many(void **state)
 	assert_int_equal(spans_tokens_add(t, buf_span(&b), end, NULL, PIECES,
 					  &e),
 			 0);
-	assert_int_equal(spans_tokens_add(t, span_str(""), end, NULL, 0, &e), 0);
+	assert_int_equal(spans_tokens_add(t, span_str(""), end, NULL, 0, &e),
+			 0);
 	assert_int_equal(spans_tokens_add(t, buf_span(&b), end, NULL, PIECES,
 					  &e),
 			 0);
