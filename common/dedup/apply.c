@@ -12,8 +12,6 @@
 #include "base/mem.h"
 #include "dedup/dedup_priv.h"
 
-enum { PAIR_LINE = 8 + 2 * (1 + BAND_NAME) };
-
 static int
 cmp_name(const void *a, const void *b)
 {
@@ -63,53 +61,6 @@ dedup_apply_clear(struct applied *a)
 
 /* --- the file --- */
 
-/* n hexadecimal digits; 0, or -1. */
-static int
-hex(const char *p, int n, uint64_t *x)
-{
-	int i;
-
-	for (i = 0, *x = 0; i < n; i++) {
-		unsigned c = (unsigned char)p[i];
-		unsigned v = c - '0' < 10 ? c - '0' :
-			c - 'a' < 6 ? c - 'a' + 10 : 16;
-
-		if (v > 15)
-			return -1;
-		*x = *x << 4 | v;
-	}
-	return 0;
-}
-
-static int
-hex_name(const char *p, struct set_hash *h)
-{
-	return hex(p, 16, &h->a) || hex(p + 16, 16, &h->b);
-}
-
-/* A record: key is 0 and pair true, or that of a band. */
-struct record {
-	int pair;
-	uint64_t param, key;
-	struct set_hash name[2];
-};
-
-static int
-parse(const char *p, size_t n, struct record *r)
-{
-	uint64_t band;
-
-	r->pair = n == PAIR_LINE;
-	if (r->pair)
-		return p[8] != ' ' || p[41] != ' ' || hex(p, 8, &r->param) ||
-			hex_name(p + 9, &r->name[0]) ||
-			hex_name(p + 42, &r->name[1]);
-	return n != BAND_LINE || p[8] != ' ' || p[13] != ' ' ||
-		p[BAND_HEAD - 1] != ' ' || hex(p, 8, &r->param) ||
-		hex(p + 9, 4, &band) || hex(p + 14, 16, &r->key) ||
-		hex_name(p + BAND_HEAD, &r->name[0]);
-}
-
 struct name_list {
 	struct set_hash *v;
 	size_t n, cap;
@@ -131,9 +82,9 @@ static int
 read_line(const struct dedup_opts *o, struct span line, struct loaded *l,
 	  const char *where, uint64_t lineno, struct err *e)
 {
-	struct record r = {.key = 0};
+	struct band_record r;
 
-	if (parse(line.p, line.n, &r))
+	if (dedup_record_parse(line, &r))
 		return err_set(e, "%s:%llu: byte 1: not a record of dedup "
 			       "--emit pairs", where,
 			       (unsigned long long)lineno);

@@ -14,13 +14,13 @@
 
 /* What a worker found in a block. */
 struct compared {
-	uint64_t *text_key;	/* high half of the text's key; by document */
-	struct set_hash *hash;	/* of its set */
-	struct set_len {
+	struct compared_doc {
+		uint64_t key;		/* high half of the text's key */
+		struct set_hash hash;	/* of its set */
 		uint32_t shingles, words;
-	} *len;
-	size_t *text_to;	/* end of its text in `text` */
-	size_t key_cap, hash_cap, len_cap, to_cap;
+		size_t text_to;		/* end of its text in `text` */
+	} *doc;
+	size_t cap;
 	struct buf text;	/* --normalize: normalized texts */
 	uint64_t *set;		/* shingles, then words, of each document */
 	size_t nset, set_cap;
@@ -65,10 +65,7 @@ compared_clear(void *result)
 {
 	struct compared *x = result;
 
-	free(x->text_key);
-	free(x->hash);
-	free(x->len);
-	free(x->text_to);
+	free(x->doc);
 	buf_clear(&x->text);
 	free(x->set);
 }
@@ -125,8 +122,8 @@ table_open(struct table *t, uint32_t members)
 
 /* The set of shingles and, for --edit-sim, the words. */
 static void
-take_set(const struct dedup *d, struct worker *w, struct compared *x, size_t i,
-	 struct span text)
+take_set(const struct dedup *d, struct worker *w, struct compared *x,
+	 struct compared_doc *to, struct span text)
 {
 	size_t nw, k;
 
@@ -138,17 +135,18 @@ take_set(const struct dedup *d, struct worker *w, struct compared *x, size_t i,
 	x->nset += w->sh.n;
 	for (k = 0; k < nw; k++)
 		x->set[x->nset++] = w->sh.words.v[k].hash;
-	x->hash[i] = nw ? set_hash(x->set + x->nset - nw, nw) :
+	to->hash = nw ? set_hash(x->set + x->nset - nw, nw) :
 		set_hash(w->sh.v, w->sh.n);
-	x->len[i] = (struct set_len){(uint32_t)w->sh.n, (uint32_t)nw};
+	to->shingles = (uint32_t)w->sh.n;
+	to->words = (uint32_t)nw;
 }
 
 static void
 take_text(const struct dedup *d, struct worker *w, struct compared *x,
-	  size_t i, struct span text)
+	  struct compared_doc *to, struct span text)
 {
 	text = dedup_exact_text(d->o, w, text);
-	x->text_key[i] = dedup_exact_key(text).b;
+	to->key = dedup_exact_key(text).b;
 	if (d->o->normalize)
 		buf_put(&x->text, text.p, text.n);
 }
@@ -165,24 +163,22 @@ compare_block(const struct docpipe_work *dw, struct doc_batch *b,
 
 	if (dedup_corpus_block(&d->corpus, b, &first, e))
 		return -1;
-	GROW(x->text_key, x->key_cap, b->n);
-	GROW(x->hash, x->hash_cap, b->n);
-	GROW(x->len, x->len_cap, b->n);
-	GROW(x->text_to, x->to_cap, b->n);
+	GROW(x->doc, x->cap, b->n);
 	for (i = 0; i < b->n; i++) {
 		struct doc *doc = &b->v[i];
+		struct compared_doc *to = &x->doc[i];
 		uint8_t flag = d->corpus.flag[first + i];
 
-		x->len[i] = (struct set_len){0, 0};
+		to->shingles = to->words = 0;
 		if (flag & DOC_MEMBER)
 			doc_parse_at(dw->parser, b, i);
 		if (flag & DOC_MEMBER && !doc->bad) {
 			if (d->o->exact)
-				take_text(d, w, x, i, doc->text);
+				take_text(d, w, x, to, doc->text);
 			if (flag & DOC_WORDS && d->o->near && d->o->verify)
-				take_set(d, w, x, i, doc->text);
+				take_set(d, w, x, to, doc->text);
 		}
-		x->text_to[i] = x->text.n;
+		to->text_to = x->text.n;
 	}
 	return 0;
 }
@@ -268,25 +264,25 @@ add_to_name(struct compare *c, uint32_t i, const uint64_t *set)
 }
 
 static int
-compare_set(struct compare *c, uint32_t i, struct set_hash hash,
-	    struct set_len len, const uint64_t *set, struct err *e)
+compare_set(struct compare *c, uint32_t i, const struct compared_doc *x,
+	    const uint64_t *set, struct err *e)
 {
 	struct dedup *d = c->d;
 	struct member *m = &d->members.v[i];
 	uint32_t *first;
 
 	table_grow(&c->sets);
-	first = table_find(&c->sets, hash);
+	first = table_find(&c->sets, x->hash);
 	if (*first != NOT) {
 		m->same = *first;
 		union_find_join(&d->pairs.near, *first, i);
 		return 0;
 	}
 	*first = i;
-	c->sets.hash[i] = hash;
+	c->sets.hash[i] = x->hash;
 	c->sets.n++;
-	m->nset = len.shingles;
-	m->nwords = len.words;
+	m->nset = x->shingles;
+	m->nwords = x->words;
 	m->set = spool_size(d->pairs.sets) / sizeof(*set);
 	m->words = m->set + m->nset;
 	if (d->applied.next)
@@ -303,19 +299,20 @@ compare_doc(struct compare *c, const struct doc *doc, uint32_t n,
 {
 	struct dedup *d = c->d;
 	uint32_t at = dedup_member(&d->members, n);
-	size_t from = i ? x->text_to[i - 1] : 0;
+	size_t from = i ? x->doc[i - 1].text_to : 0;
 	struct span text = doc->text;
 
 	if (doc->bad || doc->digest != d->corpus.digest[n])
 		return err_set(e, "%s:%llu: changed while it was read",
 			       doc->file, (unsigned long long)doc->lineno);
 	if (d->o->normalize)
-		text = (struct span){x->text.p + from, x->text_to[i] - from};
+		text = (struct span){x->text.p + from,
+				     x->doc[i].text_to - from};
 	if (d->reports &&
 	    dedup_names_put(&d->names, doc, "duplicate_of", "duplicate_at",
 			    &d->members.v[at].name, e))
 		return -1;
-	return d->o->exact ? compare_text(c, at, text, x->text_key[i], e) : 0;
+	return d->o->exact ? compare_text(c, at, text, x->doc[i].key, e) : 0;
 }
 
 static int
@@ -334,12 +331,12 @@ compare_write(void *ctx, struct doc_batch *b, void *result, struct err *e)
 			continue;
 		if (compare_doc(c, &b->v[i], n, x, i, e))
 			return -1;
-		if (!x->len[i].shingles)
+		if (!x->doc[i].shingles)
 			continue;
-		if (compare_set(c, dedup_member(&d->members, n), x->hash[i],
-				x->len[i], set, e))
+		if (compare_set(c, dedup_member(&d->members, n), &x->doc[i],
+				set, e))
 			return -1;
-		set += (size_t)x->len[i].shingles + x->len[i].words;
+		set += (size_t)x->doc[i].shingles + x->doc[i].words;
 	}
 	return 0;
 }

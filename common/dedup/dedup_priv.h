@@ -10,6 +10,7 @@
  *	apply.c		candidates of --apply
  *	prefix_filter.c	the similar pairs of a bucket
  *	pairs.c		one pair
+ *	records.c	band and pair records
  *	passages.c loops.c	spans, and text that loops
  *	members.c names.c corpus.c	what is known of documents
  */
@@ -152,8 +153,10 @@ struct passages_block {
 	struct buf text;
 	uint32_t *end, *id;		/* of tokens */
 	size_t ntok, end_cap, id_cap;
-	size_t *text_to, *tok_to;	/* of each document */
-	size_t n, text_to_cap, tok_to_cap;
+	struct {
+		size_t text, tok;
+	} *to;				/* of each document */
+	size_t n, cap;
 };
 void dedup_passages_block_reset(struct passages_block *b);
 void dedup_passages_block_clear(struct passages_block *b);
@@ -251,6 +254,19 @@ void dedup_bucket_add(struct bucket *b, uint32_t member);
 /* Join all similar pairs of b, whose content changes. */
 int dedup_bucket_join(struct pairs *p, struct bucket *b, struct err *e);
 
+/* --- records.c: band records and pair records (bands.5) --- */
+
+enum { BAND_NAME = 32, BAND_HEAD = 31, BAND_LINE = BAND_HEAD + BAND_NAME };
+uint32_t dedup_band_param(const struct minhash_opts *o);
+
+struct band_record {
+	int pair;			/* two names, else a band's key and one */
+	uint64_t param, key;
+	struct set_hash name[2];
+};
+/* 0, or -1 if it is neither. */
+int dedup_record_parse(struct span line, struct band_record *r);
+
 /* --- apply.c: candidates of --apply; names are numbered --- */
 
 struct applied {
@@ -266,7 +282,7 @@ struct applied {
 		uint32_t name;
 	} *large;			/* by key */
 	size_t nlarge;
-	uint32_t *next;	/* --edit-sim: another member of this name, or NOT */
+	uint32_t *next;	/* --edit-sim: of a member, another of its name */
 };
 
 int dedup_apply_load(struct applied *a, const struct dedup_opts *o,
@@ -274,10 +290,6 @@ int dedup_apply_load(struct applied *a, const struct dedup_opts *o,
 int dedup_apply_has(const struct applied *a, struct set_hash h);
 int dedup_apply_join(const struct applied *a, struct pairs *p, struct err *e);
 void dedup_apply_clear(struct applied *a);
-
-/* Records (bands.5). */
-enum { BAND_NAME = 32, BAND_HEAD = 31, BAND_LINE = BAND_HEAD + BAND_NAME };
-uint32_t dedup_band_param(const struct minhash_opts *o);
 
 /* --- join.c: clusters --- */
 

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/mem.h"
 #include "base/output.h"
 #include "dedup/dedup_priv.h"
@@ -20,17 +17,6 @@ enum {
 	NAME = BAND_NAME, HEAD = BAND_HEAD,
 	LARGE = 256		/* names: the bucket is not written as pairs */
 };
-
-uint32_t
-dedup_band_param(const struct minhash_opts *o)
-{
-	const int64_t v[7] = {
-		WORDS_VERSION, MINHASH_VERSION, o->ngram, o->bands, o->rows,
-		o->seed, o->chars
-	};
-
-	return (uint32_t)XXH3_64bits(v, sizeof(v));
-}
 
 static void
 put_hex(char *p, uint64_t x, int n)
@@ -230,28 +216,15 @@ pairs_line(struct bucket_names *k, const char *p, const char *where,
 }
 
 static int
-is_record(const char *p, size_t n)
-{
-	size_t i;
-
-	if (n != BAND_LINE || p[8] != ' ' || p[13] != ' ' || p[HEAD - 1] != ' ')
-		return 0;
-	for (i = 0; i < n; i++)
-		if (i != 8 && i != 13 && i != HEAD - 1 &&
-		    !memchr("0123456789abcdef", p[i], 16))
-			return 0;
-	return 1;
-}
-
-static int
 pairs_chunk(struct bucket_names *k, const struct chunk *c, struct output *out,
 	    struct err *e)
 {
 	struct span rest = {c->p, c->n}, line;
+	struct band_record r;
 	uint64_t lineno;
 
 	for (lineno = c->line; span_line(&rest, &line); lineno++) {
-		if (!is_record(line.p, line.n))
+		if (dedup_record_parse(line, &r) || r.pair)
 			return err_set(e, "%s:%llu: byte 1: not a record of "
 				       "dedup --emit bands", c->name,
 				       (unsigned long long)lineno);

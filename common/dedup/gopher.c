@@ -222,10 +222,7 @@ grams(struct gopher *g, const struct word *w, size_t n, size_t len)
 
 	if (n < len)
 		return 0;
-	if (n > g->gram_cap) {
-		g->gram = xreallocarray(g->gram, n, sizeof(*g->gram));
-		g->gram_cap = n;
-	}
+	GROW(g->gram, g->gram_cap, n);
 	for (i = 0; i + len <= n; i++) {
 		uint64_t h = 0;
 

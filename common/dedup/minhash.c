@@ -36,15 +36,6 @@ fold(uint64_t a, uint64_t b)
 
 /* --- shingles --- */
 
-static void
-room(struct shingles *s, size_t n)
-{
-	if (n <= s->cap)
-		return;
-	s->cap = n + n / 2;
-	s->v = xreallocarray(s->v, s->cap, sizeof(*s->v));
-}
-
 /*
  * From unit hashes v[0..n) to the hashes of their runs of k, in place: run i
  * replaces unit i, which is needed once more, to be subtracted.
@@ -80,11 +71,11 @@ char_hashes(struct shingles *s, struct span text)
 	unsigned len;
 	size_t i, k;
 
-	room(s, text.n);
+	GROW(s->v, s->cap, text.n);
 	for (i = 0; i < s->words.n; i++) {
 		buf_reset(&one);
 		words_norm(text, &s->words.v[i], &one);
-		room(s, s->n + one.n);
+		GROW(s->v, s->cap, s->n + one.n);
 		for (k = 0; k < one.n; k += len) {
 			uint64_t c = uc_next(one.p + k, one.n - k, &len);
 
@@ -104,7 +95,7 @@ shingles_of(struct shingles *s, const struct minhash_opts *o, struct span text)
 	if (o->chars) {
 		char_hashes(s, text);
 	} else {
-		room(s, s->words.n);
+		GROW(s->v, s->cap, s->words.n);
 		s->n = s->words.n;
 		for (i = 0; i < s->n; i++)
 			s->v[i] = s->words.v[i].hash;
@@ -143,10 +134,7 @@ sort_uniform(struct shingles *s)
 	uint64_t *to;
 	uint32_t *count;
 
-	if (s->tmp_cap < s->n + buckets) {
-		s->tmp_cap = s->n + s->n / 2 + buckets;
-		s->tmp = xreallocarray(s->tmp, s->tmp_cap, sizeof(*s->tmp));
-	}
+	GROW(s->tmp, s->tmp_cap, s->n + buckets);
 	to = s->tmp;
 	count = (uint32_t *)(s->tmp + s->n);
 	memset(count, 0, buckets * sizeof(*count));

@@ -92,8 +92,7 @@ dedup_passages_block_clear(struct passages_block *b)
 	buf_clear(&b->text);
 	free(b->end);
 	free(b->id);
-	free(b->text_to);
-	free(b->tok_to);
+	free(b->to);
 }
 
 static void
@@ -131,25 +130,24 @@ dedup_passages_take(const struct passages *p, struct passages_scratch *s,
 		b->ntok += split_next(p->split, s->split, text.p, text.n,
 				      &pos, b->end + b->ntok, SOME);
 	}
-	GROW(b->text_to, b->text_to_cap, b->n + 1);
-	GROW(b->tok_to, b->tok_to_cap, b->n + 1);
-	b->text_to[b->n] = b->text.n;
-	b->tok_to[b->n++] = b->ntok;
+	GROW(b->to, b->cap, b->n + 1);
+	b->to[b->n].text = b->text.n;
+	b->to[b->n++].tok = b->ntok;
 }
 
 int
 dedup_passages_add(struct passages *p, const struct passages_block *b,
 		   size_t i, struct err *e)
 {
-	size_t from = i ? b->text_to[i - 1] : 0, tok = i ? b->tok_to[i - 1] : 0;
+	size_t from = i ? b->to[i - 1].text : 0, tok = i ? b->to[i - 1].tok : 0;
 	struct span text = {b->text.p ? b->text.p + from : "",
-			    b->text_to[i] - from};
+			    b->to[i].text - from};
 
 	if (p->spans)
 		return spans_add(p->spans, text, e);
 	return spans_tokens_add(p->tokens, text, b->end ? b->end + tok : NULL,
 				p->bpe && b->id ? b->id + tok : NULL,
-				b->tok_to[i] - tok, e);
+				b->to[i].tok - tok, e);
 }
 
 /* --- spans --- */

@@ -11,11 +11,13 @@
 
 /* What a worker found in a block. */
 struct scanned {
-	uint8_t *flag;		/* of each document, as are: */
-	uint64_t *exact;	/* low half of the text's key */
-	struct set_hash *set;	/* --apply: of the set of shingles */
+	struct scanned_doc {
+		uint8_t flag;
+		uint64_t exact;		/* low half of the text's key */
+		struct set_hash set;	/* --apply: of the set of shingles */
+	} *doc;
 	uint64_t *keys;		/* bands of each document that has words */
-	size_t n, nkeys, flag_cap, exact_cap, set_cap, keys_cap;
+	size_t n, nkeys, cap, keys_cap;
 	struct passages_block texts;
 };
 
@@ -33,9 +35,7 @@ scanned_clear(void *result)
 {
 	struct scanned *x = result;
 
-	free(x->flag);
-	free(x->exact);
-	free(x->set);
+	free(x->doc);
 	free(x->keys);
 	dedup_passages_block_clear(&x->texts);
 }
@@ -53,7 +53,7 @@ scan_near(const struct dedup *d, struct worker *w, struct scanned *x,
 		return 0;
 	if (d->o->apply) {
 		shingles_sort(&w->sh);
-		x->set[x->n] = set_hash(w->sh.v, w->sh.n);
+		x->doc[x->n].set = set_hash(w->sh.v, w->sh.n);
 		return DOC_WORDS;
 	}
 	GROW(x->keys, x->keys_cap, x->nkeys + bands);
@@ -78,7 +78,7 @@ scan_text(const struct dedup *d, struct worker *w, struct scanned *x,
 					      &w->sh.words, o->near, text,
 					      &hit).rule];
 	if (o->exact)
-		x->exact[x->n] = dedup_exact_key(
+		x->doc[x->n].exact = dedup_exact_key(
 			dedup_exact_text(o, w, text)).a;
 	return flag;
 }
@@ -91,10 +91,9 @@ scan_doc(const struct docpipe_work *dw, struct doc *doc, struct err *e)
 	struct scanned *x = dw->result;
 
 	(void)e;
-	GROW(x->flag, x->flag_cap, x->n + 1);
-	GROW(x->exact, x->exact_cap, x->n + 1);
-	GROW(x->set, x->set_cap, x->n + 1);
-	x->flag[x->n] = doc->bad ? DOC_BAD : scan_text(d, w, x, doc->text);
+	GROW(x->doc, x->cap, x->n + 1);
+	x->doc[x->n].flag = doc->bad ? DOC_BAD :
+		scan_text(d, w, x, doc->text);
 	if (d->o->spans)
 		dedup_passages_take(&d->passages, &w->passages, &x->texts,
 				    doc->bad ? span_str("") : doc->text);
@@ -104,21 +103,21 @@ scan_doc(const struct docpipe_work *dw, struct doc *doc, struct err *e)
 
 /* --- in order --- */
 
-/* Keys of document n, the i-th of its block; *key: its bands, if it has any. */
+/* Keys of document n; *key: its bands, if it has any. */
 static int
-put_near(struct dedup *d, const struct scanned *x, size_t i, uint32_t n,
+put_near(struct dedup *d, const struct scanned_doc *x, uint32_t n,
 	 const uint64_t **key, struct err *e)
 {
 	int64_t k;
 
-	if (!(x->flag[i] & DOC_WORDS)) {
+	if (!(x->flag & DOC_WORDS)) {
 		d->no_words++;
 		return 0;
 	}
 	if (d->o->apply) {
-		if (dedup_apply_has(&d->applied, x->set[i]))
+		if (dedup_apply_has(&d->applied, x->set))
 			d->corpus.flag[n] |= DOC_MEMBER;
-		return extsort_put(d->members.bands, x->set[i].a, n, e);
+		return extsort_put(d->members.bands, x->set.a, n, e);
 	}
 	for (k = 0; k < d->o->mh.bands; k++)
 		if (extsort_put(d->members.bands, *(*key)++, n, e))
@@ -136,18 +135,20 @@ scan_write(void *ctx, struct doc_batch *b, void *result, struct err *e)
 	size_t i;
 
 	for (i = 0; i < b->n; i++) {
+		const struct scanned_doc *at = &x->doc[i];
+
 		n = d->corpus.n;
 		d->surrogates += b->v[i].surrogates;
-		if (dedup_corpus_add(&d->corpus, &b->v[i], x->flag[i], e) ||
+		if (dedup_corpus_add(&d->corpus, &b->v[i], at->flag, e) ||
 		    (d->o->spans &&
 		     dedup_passages_add(&d->passages, &x->texts, i, e)))
 			return -1;
-		if (x->flag[i] & DOC_BAD)
+		if (at->flag & DOC_BAD)
 			continue;
 		if (d->o->exact &&
-		    extsort_put(d->members.exact, x->exact[i], n, e))
+		    extsort_put(d->members.exact, at->exact, n, e))
 			return -1;
-		if (d->o->near && put_near(d, x, i, n, &key, e))
+		if (d->o->near && put_near(d, at, n, &key, e))
 			return -1;
 	}
 	return 0;

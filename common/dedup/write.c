@@ -22,14 +22,14 @@ struct loop {
 	size_t times;
 	size_t start, end;	/* bytes of the text; 0: not known */
 	struct gopher_hit hit;
+	size_t text_to;		/* the end of what is left of the text */
 };
 
 /* What a worker found in a block. */
 struct written {
-	struct loop *loop;	/* by document, as is: */
-	size_t *text_to;	/* the end in `text` of what is left of it */
-	size_t loop_cap, to_cap;
-	struct buf text;
+	struct loop *loop;	/* by document */
+	size_t cap;
+	struct buf text;	/* what is left of texts that are cut */
 };
 
 struct write {
@@ -51,7 +51,6 @@ written_clear(void *result)
 	struct written *x = result;
 
 	free(x->loop);
-	free(x->text_to);
 	buf_clear(&x->text);
 }
 
@@ -176,8 +175,7 @@ write_block(const struct docpipe_work *dw, struct doc_batch *b, struct err *e)
 
 	if (dedup_corpus_block(&d->corpus, b, &first, e))
 		return -1;
-	GROW(x->loop, x->loop_cap, b->n);
-	GROW(x->text_to, x->to_cap, b->n);
+	GROW(x->loop, x->cap, b->n);
 	for (i = 0; i < b->n; i++) {
 		struct verdict v = decide(d, doc = first + (uint32_t)i);
 
@@ -189,7 +187,7 @@ write_block(const struct docpipe_work *dw, struct doc_batch *b, struct err *e)
 					 &x->text);
 		else if (doc >= d->corpus.nref && !b->v[i].bad && v.why >= RUN)
 			x->loop[i] = find_loop(d, worker, b->v[i].text);
-		x->text_to[i] = x->text.n;
+		x->loop[i].text_to = x->text.n;
 	}
 	return 0;
 }
@@ -306,8 +304,8 @@ write_doc(struct write *w, struct doc *doc, uint32_t n,
 	  const struct written *x, size_t i, struct err *e)
 {
 	const struct corpus *c = &w->d->corpus;
-	size_t from = i ? x->text_to[i - 1] : 0;
-	struct span left = {x->text.p + from, x->text_to[i] - from};
+	size_t from = i ? x->loop[i - 1].text_to : 0;
+	struct span left = {x->text.p + from, x->loop[i].text_to - from};
 	struct verdict v;
 	int only_mark;
 
