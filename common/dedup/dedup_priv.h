@@ -260,7 +260,7 @@ enum { BAND_NAME = 32, BAND_HEAD = 31, BAND_LINE = BAND_HEAD + BAND_NAME };
 uint32_t dedup_band_param(const struct minhash_opts *o);
 
 struct band_record {
-	int pair;			/* two names, else a band's key and one */
+	int pair;		/* two names, else a band's key and one */
 	uint64_t param, key;
 	struct set_hash name[2];
 };
