@@ -73,7 +73,7 @@ add_name(struct name_list *a, struct set_hash h)
 	a->v[a->n++] = h;
 }
 
-/* Two names a pair; of large buckets one, and its key as another. */
+/* Two names per pair; for large buckets one, and its key as another. */
 struct loaded {
 	struct name_list pairs, large;
 };
@@ -124,7 +124,7 @@ read_file(const struct dedup_opts *o, struct input *in, struct loaded *l,
 	return r;
 }
 
-/* Sorted, each once. */
+/* Sorted and distinct. */
 static void
 number_names(struct applied *a, const struct loaded *l)
 {

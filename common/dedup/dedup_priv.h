@@ -216,7 +216,7 @@ struct pairs {
 	uint32_t n;
 	size_t mem;
 	struct spool *sets;	/* shingles and words of members */
-	struct buf row[4];	/* sets and words of the pair at hand */
+	struct buf row[4];	/* sets and words of the current pair */
 	struct union_find near;
 	uint64_t *failed;	/* pairs that were not similar, by hash */
 	uint32_t *ref;		/* --direct: a reference like the member */

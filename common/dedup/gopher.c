@@ -37,7 +37,7 @@ gopher_name(int share)
 
 /* --- options --- */
 
-/* One NAME=X of the list. */
+/* One NAME=X of a list. */
 static int
 set_limit(struct gopher_opts *o, const char *p, size_t n, struct err *e)
 {
@@ -108,7 +108,7 @@ table(struct gopher *g, size_t n)
 	return cap - 1;
 }
 
-/* How often a key came. */
+/* The count of a key. */
 static uint32_t *
 times(struct gopher *g, size_t mask, uint64_t key)
 {
@@ -139,7 +139,7 @@ ratio(uint64_t part, uint64_t all)
 
 /* --- lines and paragraphs --- */
 
-/* Bytes of the line end at i: LF, CR LF; 0: none. */
+/* Bytes of the line end at i (LF or CR LF), or 0. */
 static size_t
 line_end(struct span t, size_t i)
 {
@@ -148,7 +148,7 @@ line_end(struct span t, size_t i)
 	return i + 1 < t.n && t.p[i] == '\r' && t.p[i + 1] == '\n' ? 2 : 0;
 }
 
-/* The one from *at on; 0 at the end. */
+/* The next line or paragraph from *at on; 0 at the end. */
 static int
 next_piece(struct span t, size_t *at, int paragraph, struct span *out)
 {
@@ -195,7 +195,7 @@ pieces(struct gopher *g, struct span text, int paragraph, uint64_t all,
 
 /* --- n-grams --- */
 
-/* Characters of places that come in order and may overlap. */
+/* Characters of places in ascending order that may overlap. */
 struct cover {
 	const char *text;
 	size_t to;
@@ -214,7 +214,7 @@ cover(struct cover *c, const struct word *w, size_t i, size_t len)
 	c->to = to;
 }
 
-/* Hashes of the n-grams; how many. */
+/* Hashes of the n-grams; returns their number. */
 static size_t
 grams(struct gopher *g, const struct word *w, size_t n, size_t len)
 {
@@ -269,7 +269,7 @@ dup_chars(struct gopher *g, struct span text, const struct word *w, size_t n,
 	return c.chars;
 }
 
-/* --- all of them --- */
+/* --- all shares --- */
 
 void
 gopher_shares(struct gopher *g, const double *max, struct span text,
@@ -291,7 +291,7 @@ gopher_shares(struct gopher *g, const double *max, struct span text,
 		share[i] = ratio(i < GOPHER_DUP ?
 				 top_chars(g, text, w, n, len) :
 				 dup_chars(g, text, w, n, len), all);
-		if (!share[i])	/* then no longer n-gram comes twice */
+		if (!share[i])	/* so no longer n-gram is repeated */
 			break;
 	}
 	for (i = 0; i < GOPHER_SHARES; i++)

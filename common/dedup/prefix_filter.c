@@ -48,9 +48,9 @@ struct join {
 	size_t n, apart;	/* apart: clusters */
 	uint32_t *count;
 	size_t ncount;
-	uint64_t *token;	/* of the set at hand */
+	uint64_t *token;	/* of the current set */
 	size_t token_cap;
-	uint32_t *met;		/* by set: the last that it was compared with */
+	uint32_t *met;		/* by set: the last compared with it */
 	struct entry *entry;
 	size_t nentry, max_entry;
 	struct list *list;	/* by token */
@@ -85,7 +85,7 @@ unique(uint32_t *v, size_t n)
 	return k;
 }
 
-/* How many clusters the members v[0..n) are in; tmp has room for them. */
+/* The number of clusters of the members v[0..n); tmp has room for n. */
 static size_t
 clusters(struct pairs *p, const uint32_t *v, size_t n, uint32_t *tmp)
 {
@@ -126,7 +126,7 @@ each_with_each(struct join *b, struct err *e)
 
 /* --- by prefixes --- */
 
-/* v[0..k) to the least k of n, in any order (Hoare 1961). */
+/* Move the k least of n to v[0..k), in any order (Hoare 1961). */
 static void
 select_least(uint64_t *v, size_t n, size_t k)
 {
@@ -157,7 +157,7 @@ select_least(uint64_t *v, size_t n, size_t k)
 	}
 }
 
-/* At least share * n rounded up, whatever the last bit of the product. */
+/* share * n rounded up, tolerant of the last bit of the product. */
 static size_t
 at_least(double share, double n)
 {
@@ -227,7 +227,7 @@ find_list(const struct join *b, uint64_t token)
 	return &b->list[i];
 }
 
-/* One set of the bucket against those of a list that come before it. */
+/* Compare a set with the earlier ones of a list. */
 static int
 probe_list(struct join *b, uint32_t x, size_t at, struct list *l,
 	   struct err *e)
@@ -315,7 +315,7 @@ one_round(struct join *b, size_t from, size_t *next, struct err *e)
 	return 0;
 }
 
-/* By size, then by number; the members are made of both for that. */
+/* Sort by size, then by number. */
 static void
 by_size(struct join *b)
 {
@@ -330,7 +330,7 @@ by_size(struct join *b)
 	free(key);
 }
 
-/* Room for the index: what --mem gives, but not less than the longest set. */
+/* Room for the index: 1/16 of the memory, at least the longest set. */
 static void
 open_index(struct join *b)
 {

@@ -57,7 +57,7 @@ int
 spans_add(struct spans *s, struct span text, struct err *e)
 {
 	if (text.n >= UINT32_MAX)
-		return err_set(e, "--spans: a document of 4 GiB");
+		return err_set(e, "a document of 4 GiB is too long for spans");
 	GROW(s->start, s->cap, s->ndocs + 2);
 	s->start[s->ndocs++] = spool_size(s->text);
 	return spool_append(s->text, text.p, text.n, e);
@@ -80,7 +80,7 @@ spans_find(struct spans *s, size_t *n, struct err *e)
 	return r ? NULL : s->v;
 }
 
-/* --- the other way round --- */
+/* --- from the end --- */
 
 static uint32_t
 doc_length(const struct spans *s, size_t doc)
@@ -88,9 +88,9 @@ doc_length(const struct spans *s, size_t doc)
 	return (uint32_t)(s->start[doc + 1] - s->start[doc]);
 }
 
-/* Characters from last to first; each as it is. */
+/* Reverse the order of characters, not their bytes. */
 static void
-turn_text(const char *p, size_t n, char *out)
+reverse_text(const char *p, size_t n, char *out)
 {
 	size_t i, c;
 
@@ -101,9 +101,9 @@ turn_text(const char *p, size_t n, char *out)
 	}
 }
 
-/* The texts from last to first, turned. */
+/* Reverse the texts and their order. */
 static int
-turn(struct spans *s, struct err *e)
+reverse(struct spans *s, struct err *e)
 {
 	struct spans new = {.text = spool_new(s->mem / 4)};
 	struct buf doc = {0}, back = {0};
@@ -116,7 +116,7 @@ turn(struct spans *s, struct err *e)
 		buf_reset(&back);
 		r = spool_read(s->text, s->start[k], buf_reserve(&doc, n), n,
 			       e);
-		turn_text(doc.p, n, buf_reserve(&back, n));
+		reverse_text(doc.p, n, buf_reserve(&back, n));
 		if (!r)
 			r = spans_add(&new, (struct span){back.p, n}, e);
 	}
@@ -139,7 +139,7 @@ spans_find_later(struct spans *s, size_t *n, struct err *e)
 {
 	size_t i;
 
-	if (turn(s, e) || !spans_find(s, n, e))
+	if (reverse(s, e) || !spans_find(s, n, e))
 		return NULL;
 	for (i = 0; i < *n; i++) {
 		struct text_span *v = &s->v[i];

@@ -125,7 +125,7 @@ sizes(struct search *s, size_t mem)
 	s->block = s->s->least - s->step + 1;
 	s->over = s->s->least + 2 * s->s->char_max;
 	s->threads = s->s->threads;
-	/* 1 / 512: see partition's buffers and the bytes of a bucket */
+	/* 1 / 512: buffers of the partition and the bytes of a bucket */
 	while (s->threads > 1 && (double)s->threads * s->threads * 262144.0 *
 	       (double)n > (double)mem * (double)mem)
 		s->threads--;
@@ -136,10 +136,10 @@ sizes(struct search *s, size_t mem)
 		s->segment = SMALL_SEGMENT;
 	if (s->segment < s->over)
 		s->segment = s->over;
-	/* a window takes 16 bytes, a different one 24 to 48: mem / 3 or so */
+	/* a window takes 16 bytes, a distinct one 24 to 48: about mem / 3 */
 	s->buckets = (size_t)(128.0 * (double)n * s->threads / (double)mem) +
 		1;
-	/* in the cache, too, if there is room for their buffers */
+	/* a bucket that fits into the cache, if there is room for buffers */
 	most = mem / 8 / (size_t)s->threads / BUFFER;
 	most = most < 1024 ? most : 1024;
 	if (most > n >> 16)

@@ -13,7 +13,7 @@ enum { CHUNK = 1024 };		/* compared at a time, on disk */
 
 /* --- texts --- */
 
-/* Empty documents begin where the next one does. */
+/* An empty document starts where the next one does. */
 size_t
 spans_doc_of(const struct spans *s, uint64_t at)
 {
@@ -47,7 +47,7 @@ is_bound(struct spans *s, uint64_t at, uint64_t end)
 	return (c & 0xc0) != 0x80;
 }
 
-/* How many bytes from a and b on are equal, up to max. */
+/* Equal bytes from a and b on, up to max. */
 static uint64_t
 agree(struct spans *s, uint64_t a, uint64_t b, uint64_t max)
 {
@@ -74,7 +74,7 @@ agree(struct spans *s, uint64_t a, uint64_t b, uint64_t max)
 	return max;
 }
 
-/* The same for the bytes before a and b. */
+/* Equal bytes before a and b, up to max. */
 static uint64_t
 agree_before(struct spans *s, uint64_t a, uint64_t b, uint64_t max)
 {
@@ -129,7 +129,7 @@ spans_follow(struct spans *s, struct doc_at *d, uint64_t x, uint64_t q,
 	uint64_t start, end, max = least_of(first_end - q, d->end - x);
 	int same = first == d->doc;
 
-	if (same)		/* the first ends before the other begins */
+	if (same)		/* the first must end before the copy */
 		max = least_of(max, x - q);
 	if (max < n)
 		return 0;

@@ -190,8 +190,8 @@ spans_tokens_add(struct spans_tokens *t, struct span text,
 	int mid;
 
 	if (n > MAX_TOKENS)
-		return err_set(e, "--spans: a document of more than %zu "
-			       "tokens: use --span-bytes", MAX_TOKENS);
+		return err_set(e, "a document of more than %zu tokens: use "
+			       "--span-bytes", MAX_TOKENS);
 	GROW(t->first, t->docs_cap, t->ndocs + 1);
 	buf_reset(&t->code);
 	buf_reserve(&t->code, CODE * n + 1);
@@ -206,8 +206,8 @@ spans_tokens_add(struct spans_tokens *t, struct span text,
 			FIRST_NUMBER + number_of(t, &ahead[i % AHEAD]);
 		mid = (text.p[at] & 0xc0) == 0x80;
 		if (x >= (mid ? MAX_MID : MAX_ID))
-			return err_set(e, "--spans: more than %u different "
-				       "tokens: deduplicate in parts",
+			return err_set(e, "more than %u different tokens: "
+				       "deduplicate in parts",
 				       mid ? MAX_MID : MAX_ID);
 		put_code(t->code.p + CODE * i, x, mid);
 		run = mid ? run + 1 : 1;

@@ -267,7 +267,7 @@ chain() {
 
 @test "100,000 documents from a template in a bucket: the similar are found" {
 	# of eight shingles seven are the same: Jaccard 7/9; then 8/9
-	local form="the same eleven words stand at the head of every one"
+	local form="the same eleven words are at the start of every one"
 	{
 		seq -f "{\"text\":\"$form %.0f\"}" 100000
 		seq -f "{\"text\":\"$form %.0f and\"}" 1000 1000 50000
@@ -940,7 +940,7 @@ within() {
 }
 
 @test "stages: a large bucket is not written as pairs" {
-	local form="the same eleven words stand at the head of every one"
+	local form="the same eleven words are at the start of every one"
 	local near="--near --bands 12 --rows 1"
 	{
 		seq -f "{\"text\":\"$form %.0f\"}" 3000
