@@ -66,6 +66,8 @@ def lines(folder, name):
     path = os.path.join(folder, name)
     if os.path.exists(path):
         data = open(path, "rb").read()
+    elif not os.path.exists(path + ".zst"):
+        sys.exit("gen-unicode.py: %s: not found, nor .zst of it" % path)
     else:
         data = subprocess.run(["zstd", "-dcq", path + ".zst"], check=True,
                               stdout=subprocess.PIPE).stdout
