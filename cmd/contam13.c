@@ -165,10 +165,10 @@ main(int argc, char **argv)
 	o.quiet = args_common.quiet;
 	o.verbose = args_common.verbose;
 	o.shards = o.tokens &&
-		    (args_given("shard-format") ||
-		     (first < argc && contam_is_shard(argv[first])));
+		   (args_given("shard-format") ||
+		    (first < argc && contam_is_shard(argv[first])));
 	o.action = list ? CONTAM_LIST
-			   : args_given("cut") ? CONTAM_CUT : CONTAM_DROP;
+			: args_given("cut") ? CONTAM_CUT : CONTAM_DROP;
 	o.n = parse_ngram(&a, ngram);
 	check(&a, &o);
 	check_stdin(&a, &o, argv + first, argc - first);

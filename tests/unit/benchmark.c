@@ -140,7 +140,8 @@ refused(void **state)
 	static const struct {
 		const char *name, *content, *fields, *where;
 	} row[] = {
-		{"a.jsonl", "{\"text\":\"x\"}\n{\"text\":\"x\"\n", NULL, ":2: "},
+		{"a.jsonl", "{\"text\":\"x\"}\n{\"text\":\"x\"\n", NULL,
+		 ":2: "},
 		{"a.jsonl", "[]\n", NULL, ":1: "},
 		{"a.jsonl", "{\"text\":\"\xff\"}\n", NULL, ":1: byte 10"},
 		{"a.jsonl", "{\"a\":\"x\"}\n", "b", "in the fields b"},
@@ -246,13 +247,15 @@ figures(void **state)
 	t = benchmark_stats(&b, 0);
 	assert_int_equal(t.examples, N);
 	assert_int_equal(t.count[BENCHMARK_SHORT], 50);
-	assert_int_equal(t.count[BENCHMARK_CLEAN] + t.count[BENCHMARK_DIRTY], 450);
+	assert_int_equal(t.count[BENCHMARK_CLEAN] + t.count[BENCHMARK_DIRTY],
+			 450);
 	assert_int_equal(t.all.n, na);
 	assert_int_equal(t.of[BENCHMARK_CLEAN].n, nc);
 	share = (double)nc / na;
 	assert_true(fabs(t.all.mean - mean(all, na)) < 1e-6);
 	assert_true(fabs(t.of[BENCHMARK_CLEAN].mean - mean(clean, nc)) < 1e-6);
-	assert_true(fabs(t.of[BENCHMARK_CLEAN].var - variance(clean, nc)) < 1e-4);
+	assert_true(fabs(t.of[BENCHMARK_CLEAN].var - variance(clean, nc)) <
+		    1e-4);
 	assert_true(fabs(t.difference - (mean(clean, nc) - mean(all, na))) <
 		    1e-6);
 	assert_true(fabs(t.se - (1 - share) * sqrt(variance(clean, nc) / nc +
