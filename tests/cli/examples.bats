@@ -94,14 +94,14 @@ setup() {
 	[ "$status" -ne 0 ]
 }
 
-@test "the word share counts what is no word of the corpus" {
+@test "words.awk counts the words that occur in the corpus" {
 	cd "$BATS_TEST_TMPDIR"
 	printf '%s\n' '{"text":"the cat\nsat. The cat sat, the cat sat"}' > c
 	printf 'The cat xqzt sat.\n' > s
 	run awk -f "$root/examples/train/words.awk" c s
 	[ "$status" -eq 0 ]
-	[ "${lines[0]}" = "75.0 % of 4 words are words of the corpus" ]
-	[ "${lines[1]}" = "not: xqzt" ]
+	[ "${lines[0]}" = "75.0 % of 4 words occur in the corpus" ]
+	[ "${lines[1]}" = "others: xqzt" ]
 }
 
 # A folder as the lines of README and assay(7) expect it.
