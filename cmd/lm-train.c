@@ -159,7 +159,7 @@ main(int argc, char **argv)
 	const struct args a = {
 		"lm-train", "[options] --data PATH -o RUN | --resume RUN",
 		"Train a Llama or Qwen3 language model.",
-		"lm-train --preset 10M --tokenizer tok.json --data train/ -o run",
+		"lm-train --preset 1M --tokenizer t.json --data train/ -o run",
 		table, NULL
 	};
 	struct err e = {0};

@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "model/config.h"
 
 const char *const config_presets[] = {"none", "1M", "10M", "124M", "500M", "1B",
@@ -361,7 +362,8 @@ get_shape(struct reader *r, struct model_config *c)
 		return -1;
 	c->kv_heads = c->heads;
 	/* defaults of LlamaConfig and Qwen3Config in transformers */
-	c->head_dim = c->qk_norm ? 128 : c->heads > 0 ? c->hidden / c->heads : 0;
+	c->head_dim = c->qk_norm ? 128 : c->heads > 0 ?
+		c->hidden / c->heads : 0;
 	c->max_pos = c->qk_norm ? 32768 : 2048;
 	c->norm_eps = 1e-6;
 	c->init_std = 0.02;
@@ -381,7 +383,7 @@ get_shape(struct reader *r, struct model_config *c)
 static int
 load_ids(struct model_config *c, const char *dir, struct err *e)
 {
-	char *path = xstrf("%s/generation_config.json", dir);
+	char *path = path_join(dir, "generation_config.json");
 	struct json *root = NULL;
 	struct reader r = {NULL, path, e};
 	int rc = 0;
@@ -413,7 +415,7 @@ is_run(const char *dir)
 int
 config_load(struct model_config *c, const char *dir, struct err *e)
 {
-	char *path = xstrf("%s/config.json", dir);
+	char *path = path_join(dir, "config.json");
 	struct json *root = json_load(path, e);
 	struct reader r = {root, path, e};
 	struct err why = {0};

@@ -54,6 +54,13 @@ int config_check(const struct model_config *c, struct err *e);
 /* Rows of the embedding in memory: V rounded up to a multiple of 64. */
 int64_t config_vocab_padded(const struct model_config *c);
 
+/* Rows of the weight that computes queries, keys and values. */
+static inline int64_t
+config_qkv_rows(const struct model_config *c)
+{
+	return (c->heads + 2 * c->kv_heads) * c->head_dim;
+}
+
 /* Number of parameters (a tied matrix once, without padding). */
 int64_t config_params(const struct model_config *c);
 

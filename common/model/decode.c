@@ -40,7 +40,6 @@ carve_all(struct decoder *d, const struct model_config *c, size_t s,
 {
 	struct carve v = {base, 0};
 	int64_t n = d->max_rows, hd = c->heads * c->head_dim, i;
-	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
 	int64_t cache = d->slots * c->kv_heads * d->positions * c->head_dim;
 
 	for (i = 0; i < c->layers; i++) {
@@ -53,7 +52,7 @@ carve_all(struct decoder *d, const struct model_config *c, size_t s,
 	}
 	d->x = carve(&v, n * c->hidden, 4);
 	d->h = carve(&v, n * c->hidden, s);
-	d->qkv = carve(&v, n * q, s);
+	d->qkv = carve(&v, n * config_qkv_rows(c), s);
 	d->o = carve(&v, n * hd, s);
 	d->gu = carve(&v, n * 2 * c->inter, s);
 	d->act = carve(&v, n * c->inter, s);

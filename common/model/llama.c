@@ -175,7 +175,7 @@ llama_new(struct kernels *k, const struct model_config *c, enum kdtype dt,
 	m->c = *c;
 	m->dt = dt;
 	m->vp = config_vocab_padded(c);
-	m->q = (c->heads + 2 * c->kv_heads) * c->head_dim;
+	m->q = config_qkv_rows(c);
 	m->positions = positions;
 	m->layer = xcalloc((size_t)c->layers, sizeof *m->layer);
 	m->param = xcalloc((size_t)c->layers * 8 + 3, sizeof *m->param);
@@ -279,8 +279,8 @@ match_extra(const struct llama *m, const struct st *s,
 		    !memcmp(emb->data, f->data, f->bytes))
 			return 0;
 		return err_set(e, "%s: tensor lm_head.weight differs from"
-			       " model.embed_tokens.weight, although config.json"
-			       " ties them", f->file);
+			       " model.embed_tokens.weight, although"
+			       " config.json ties them", f->file);
 	}
 	return err_set(e, "%s: tensor %s is not part of this model", f->file,
 		       f->name);

@@ -52,8 +52,7 @@ static void
 carve_layer(struct acts *a, struct carve *v, const struct model_config *c,
 	    size_t s, int64_t n)
 {
-	int64_t hd = c->heads * c->head_dim;
-	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
+	int64_t hd = c->heads * c->head_dim, q = config_qkv_rows(c);
 
 	a->x = carve(v, n * c->hidden, 4);
 	a->xm = carve(v, n * c->hidden, 4);
@@ -72,8 +71,7 @@ static void
 carve_scratch(struct pass *p, struct carve *v, const struct model_config *c,
 	      size_t s, int64_t n)
 {
-	int64_t hd = c->heads * c->head_dim;
-	int64_t q = hd + 2 * c->kv_heads * c->head_dim;
+	int64_t hd = c->heads * c->head_dim, q = config_qkv_rows(c);
 
 	p->x = carve(v, n * c->hidden, 4);
 	p->rstd = carve(v, n, 4);

@@ -31,7 +31,7 @@ token_bytes(const struct vocab *v, int32_t id)
 	if (v->flags[id] & VOCAB_SPECIAL)
 		return 0;
 	for (i = 2; v->kind == VOCAB_SENTENCEPIECE && i < t->n; i++)
-		if (!memcmp(t->p + i - 2, "\xe2\x96\x81", 3))
+		if (!memcmp(t->p + i - 2, VOCAB_SPACE, 3))
 			n -= 2;
 	return n;
 }

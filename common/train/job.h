@@ -31,7 +31,7 @@ struct job {
 	struct trainer tr;
 	struct run_dir run;
 	struct run_state at;
-	const struct job_prompt *prompts;	/* borrowed; set before job_run() */
+	const struct job_prompt *prompts;	/* borrowed; for job_run() */
 	size_t nprompts;
 	double peak;		/* operations per second; 0: unknown */
 	/* since this start */

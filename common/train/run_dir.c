@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/output.h"
+#include "base/path.h"
 #include "base/progress.h"
 #include "record/ckpt.h"
 #include "train/run_dir.h"
@@ -112,7 +113,7 @@ run_dir_make(struct run_dir *r, const struct state_src *s, int64_t steps,
 	}
 	if (lock(r, e) < 0 || (n = ckpt_count(r->path, e)) < 0)
 		return -1;
-	log = xstrf("%s/train.jsonl", r->path);
+	log = path_join(r->path, "train.jsonl");
 	n += access(log, F_OK) == 0;
 	free(log);
 	if (n)
@@ -149,7 +150,7 @@ static int
 write_config(const struct run_dir *r, const struct options *o,
 	     const struct data_id *id, struct err *e)
 {
-	char *path = xstrf("%s/config.json", r->path);
+	char *path = path_join(r->path, "config.json");
 	struct output *out = output_open(path, e);
 	struct buf b = {0};
 	int rc = -1;
@@ -177,7 +178,7 @@ run_dir_start(struct run_dir *r, const struct options *o,
 	int64_t step = (int64_t)at->step;
 	struct trainlog_mark mark = {at->step, at->last_eval == step,
 		at->last_sample == step};
-	char *path = xstrf("%s/train.jsonl", r->path);
+	char *path = path_join(r->path, "train.jsonl");
 
 	if (write_config(r, o, id, e) == 0 && trainlog_cut(path, &mark, e) == 0)
 		r->log = trainlog_open(path, e);

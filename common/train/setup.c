@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "record/ckpt.h"
 #include "train/job_priv.h"
 
@@ -19,7 +20,7 @@
 static char *
 existing(const char *dir, const char *name)
 {
-	char *p = xstrf("%s/%s", dir, name);
+	char *p = path_join(dir, name);
 
 	if (access(p, F_OK) == 0)
 		return p;
@@ -86,7 +87,7 @@ stored_options(struct job *j, const struct options *cmd, struct err *e)
 		return err_set(e, "%s: is a checkpoint; --resume takes the"
 			       " folder of its run", cmd->resume);
 	}
-	path = xstrf("%s/config.json", cmd->resume);
+	path = path_join(cmd->resume, "config.json");
 	options_init(&j->o);
 	rc = options_load(&j->o, path, 1, e);
 	free(path);

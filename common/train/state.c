@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "record/ckpt.h"
 #include "train/state.h"
 
@@ -254,7 +255,7 @@ state_load(const char *dir, struct run_state *at, struct data_id *d,
 		{"val_hash", HASH, &d->val_hash},
 		{"tokenizer_fingerprint", HASH, &d->fingerprint},
 	};
-	char *path = xstrf("%s/train_state.json", dir);
+	char *path = path_join(dir, "train_state.json");
 	struct json *j = json_load(path, e);
 	int rc = j ? 0 : -1;
 	size_t i;
@@ -287,7 +288,7 @@ same_bytes(void *ctx, const void *p, size_t bytes, struct err *e)
 static int
 check_weights(const char *dir, const struct llama *m, struct err *e)
 {
-	char *path = xstrf("%s/model.safetensors", dir);
+	char *path = path_join(dir, "model.safetensors");
 	struct st *s = st_open(path, e);
 	enum st_dtype d = m->dt == K_BF16 ? ST_BF16 : ST_F32;
 	size_t i;
@@ -315,7 +316,7 @@ int
 state_load_tensors(const char *dir, struct llama *m, struct optim *opt,
 		   struct err *e)
 {
-	char *path = xstrf("%s/optimizer.safetensors", dir);
+	char *path = path_join(dir, "optimizer.safetensors");
 	struct st *s = st_open(path, e);
 	int rc = s ? 0 : -1;
 

@@ -47,7 +47,7 @@ struct trainer_result {
 	double z_loss;		/* what z-loss added; -1: off */
 	double grad_norm;	/* before clipping */
 	const char *refused;	/* why there was no update, or NULL */
-	const char *tensor;	/* if refused: first tensor with a bad gradient */
+	const char *tensor;	/* if refused: first with a bad gradient */
 };
 
 /*
