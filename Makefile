@@ -84,12 +84,14 @@ $(LIBK): $(KERNEL_OBJ)
 # Its products are exact, so that fusing changes nothing but the time.
 FLAGS_common/rare/covariance := -ffp-contract=fast
 
-# The vector loops, one file an instruction set; cpu_open() picks one.
+# The vector loops, a file for each instruction set; cpu_open() picks one.
+ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
 FLAGS_kernels/cpu/vec_avx2 := -ffp-contract=fast -mavx2 -mfma -mf16c -mbmi \
 	-mbmi2
 FLAGS_kernels/cpu/vec_avx512 := -ffp-contract=fast -mavx2 -mfma -mbmi -mbmi2 \
 	-mavx512f -mavx512bw -mavx512dq -mavx512vl
 FLAGS_kernels/cpu/vec_avx512bf16 := $(FLAGS_kernels/cpu/vec_avx512) -mavx512bf16
+endif
 
 # Only the programs named lm-* link the kernels and what they need.
 $(BIN)/lm-%: $(B)/cmd/lm-%.o $(LIBA) $(LIBK)

@@ -3,8 +3,8 @@
  *
  * Included by the vec_*.c files only, each of which sets the instruction set
  * with a target pragma first.  vf holds VL floats; everything is written in
- * GCC's vector extensions, so the same source serves AVX-512, AVX2 and plain
- * x86-64, and only conversions name an instruction.
+ * GCC's vector extensions, so that the same source serves AVX-512, AVX2 and,
+ * with vectors of 4, any other processor; only conversions name instructions.
  *
  * Sums over vectors run in one fixed order: lane by lane over the array,
  * then the lanes pairwise.  The bits depend on VL, never on threads.

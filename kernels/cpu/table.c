@@ -15,7 +15,8 @@ static const char *const isa_names[] = {
 	[ISA_AVX512_BF16] = "avx512_bf16", [ISA_AMX] = "amx",
 };
 
-/* AMX tiles: not a __builtin_cpu_supports name in every compiler. */
+#ifdef __x86_64__
+/* AMX tiles; not every compiler has a __builtin_cpu_supports name for them. */
 static int
 has_amx(void)
 {
@@ -41,15 +42,24 @@ best_isa(void)
 	return has_amx() ? ISA_AMX : ISA_AVX512_BF16;
 }
 
+static const struct vec *const vecs[] = {
+	[ISA_SCALAR] = &vec_scalar, [ISA_AVX2] = &vec_avx2,
+	[ISA_AVX512] = &vec_avx512, [ISA_AVX512_BF16] = &vec_avx512bf16,
+	[ISA_AMX] = &vec_avx512bf16,
+};
+#else
+static enum cpu_isa
+best_isa(void)
+{
+	return ISA_SCALAR;
+}
+
+static const struct vec *const vecs[] = { [ISA_SCALAR] = &vec_scalar };
+#endif
+
 static int
 choose_isa(struct cpu *c, const char *want, struct err *e)
 {
-	static const struct vec *const vecs[] = {
-		[ISA_SCALAR] = &vec_scalar, [ISA_AVX2] = &vec_avx2,
-		[ISA_AVX512] = &vec_avx512,
-		[ISA_AVX512_BF16] = &vec_avx512bf16,
-		[ISA_AMX] = &vec_avx512bf16,
-	};
 	enum cpu_isa best = best_isa(), i;
 
 	c->isa = best;
