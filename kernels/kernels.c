@@ -38,6 +38,42 @@ host_put(void *ctx, void *p)
 	free(p);
 }
 
+static void *
+host_alloc(struct kernels *k, size_t bytes)
+{
+	return k->mem_get(k->mem_ctx, bytes);
+}
+
+static void
+host_release(struct kernels *k, void *p)
+{
+	if (p)
+		k->mem_put(k->mem_ctx, p);
+}
+
+struct kweight *
+kernels_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
+		   int use)
+{
+	struct kweight *w = xcalloc(1, sizeof *w);
+
+	w->dt = dt;
+	w->out = out;
+	w->in = in;
+	w->use = use;
+	w->data = k->alloc(k, (size_t)out * (size_t)in * kdtype_size(dt));
+	return w;
+}
+
+void
+kernels_weight_free(struct kernels *k, struct kweight *w)
+{
+	if (!w)
+		return;
+	k->release(k, w->data);
+	free(w);
+}
+
 struct kernels *
 kernels_open(const char *name, int threads, struct err *e)
 {
@@ -60,5 +96,7 @@ kernels_open(const char *name, int threads, struct err *e)
 		return NULL;
 	k->mem_get = host_get;
 	k->mem_put = host_put;
+	k->alloc = host_alloc;
+	k->release = host_release;
 	return k;
 }

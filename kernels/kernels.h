@@ -438,6 +438,11 @@ struct kernels {
  */
 struct kernels *kernels_open(const char *name, int threads, struct err *e);
 
+/* For host tables: a weight with its data, not initialized, and its end. */
+struct kweight *kernels_weight_new(struct kernels *k, enum kdtype dt,
+				   int64_t out, int64_t in, int use);
+void kernels_weight_free(struct kernels *k, struct kweight *w);
+
 /* Bytes of one number. */
 static inline size_t
 kdtype_size(enum kdtype dt)

@@ -43,7 +43,6 @@ struct cpu {
 	struct cpu_scratch *work;	/* threads: oneDNN's own */
 	struct cpu_scratch shared;	/* one for an entry's whole work */
 	double peak[2];		/* measured rate by kdtype; 0: not yet */
-	char isa_name[48];
 };
 
 static inline struct cpu *

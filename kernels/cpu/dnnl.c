@@ -138,28 +138,9 @@ gemm_close(struct cpu *c)
 #if DNNL_VERSION_MAJOR >= 3
 typedef dnnl_memory_desc_t md_t;
 typedef const_dnnl_memory_desc_t cmd_t;
-
-static md_t
-md_strided(int64_t rows, int64_t cols, dnnl_data_type_t t, int64_t sr,
-	   int64_t sc)
-{
-	dnnl_dims_t dims = { rows, cols }, strides = { sr, sc };
-	md_t md;
-
-	CHECK(dnnl_memory_desc_create_with_strides(&md, 2, dims, t, strides));
-	return md;
-}
-
-static md_t
-md_any(int64_t rows, int64_t cols, dnnl_data_type_t t)
-{
-	dnnl_dims_t dims = { rows, cols };
-	md_t md;
-
-	CHECK(dnnl_memory_desc_create_with_tag(&md, 2, dims, t,
-					       dnnl_format_tag_any));
-	return md;
-}
+#define MD_STRIDED dnnl_memory_desc_create_with_strides
+#define MD_TAG dnnl_memory_desc_create_with_tag
+#define MD(md) (md)
 
 static void
 md_free(md_t md)
@@ -188,46 +169,12 @@ append_sum(dnnl_post_ops_t po)
 {
 	CHECK(dnnl_post_ops_append_sum(po, 1.0f, 0, dnnl_data_type_undef));
 }
-
-static void
-reorder_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t eng, md_t from, cmd_t to)
-{
-	CHECK(dnnl_reorder_primitive_desc_create(pd, from, eng, to, eng, NULL));
-}
-
-static dnnl_memory_t
-memory_new(dnnl_engine_t eng, cmd_t md)
-{
-	dnnl_memory_t m;
-
-	CHECK(dnnl_memory_create(&m, md, eng, DNNL_MEMORY_NONE));
-	return m;
-}
 #else
 typedef dnnl_memory_desc_t md_t;
 typedef const dnnl_memory_desc_t *cmd_t;
-
-static md_t
-md_strided(int64_t rows, int64_t cols, dnnl_data_type_t t, int64_t sr,
-	   int64_t sc)
-{
-	dnnl_dims_t dims = { rows, cols }, strides = { sr, sc };
-	md_t md;
-
-	CHECK(dnnl_memory_desc_init_by_strides(&md, 2, dims, t, strides));
-	return md;
-}
-
-static md_t
-md_any(int64_t rows, int64_t cols, dnnl_data_type_t t)
-{
-	dnnl_dims_t dims = { rows, cols };
-	md_t md;
-
-	CHECK(dnnl_memory_desc_init_by_tag(&md, 2, dims, t,
-					   dnnl_format_tag_any));
-	return md;
-}
+#define MD_STRIDED dnnl_memory_desc_init_by_strides
+#define MD_TAG dnnl_memory_desc_init_by_tag
+#define MD(md) (&(md))
 
 static void
 md_free(md_t md)
@@ -256,13 +203,7 @@ append_sum(dnnl_post_ops_t po)
 {
 	CHECK(dnnl_post_ops_append_sum(po, 1.0f));
 }
-
-static void
-reorder_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t eng, md_t from, cmd_t to)
-{
-	CHECK(dnnl_reorder_primitive_desc_create(pd, &from, eng, to, eng,
-						 NULL));
-}
+#endif
 
 static dnnl_memory_t
 memory_new(dnnl_engine_t eng, cmd_t md)
@@ -272,7 +213,6 @@ memory_new(dnnl_engine_t eng, cmd_t md)
 	CHECK(dnnl_memory_create(&m, md, eng, DNNL_MEMORY_NONE));
 	return m;
 }
-#endif
 
 /* --- plans --- */
 
@@ -330,8 +270,22 @@ type_of(enum kdtype dt)
 static md_t
 md_tile(int64_t rows, int64_t cols, enum kdtype dt, int64_t ld, int transposed)
 {
-	return md_strided(rows, cols, type_of(dt), transposed ? 1 : ld,
-			  transposed ? ld : 1);
+	dnnl_dims_t dims = { rows, cols };
+	dnnl_dims_t strides = { transposed ? 1 : ld, transposed ? ld : 1 };
+	md_t md;
+
+	CHECK(MD_STRIDED(&md, 2, dims, type_of(dt), strides));
+	return md;
+}
+
+static md_t
+md_any(int64_t rows, int64_t cols, enum kdtype dt)
+{
+	dnnl_dims_t dims = { rows, cols };
+	md_t md;
+
+	CHECK(MD_TAG(&md, 2, dims, type_of(dt), dnnl_format_tag_any));
+	return md;
 }
 
 /*
@@ -377,7 +331,7 @@ plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
 	md_t a = md_tile(s->m, s->k, dt, lda, s->ta);
 	md_t y = md_tile(s->m, s->n, cdt, ldc, 0);
 	md_t b = g->form != PACKED ? md_tile(s->k, s->n, dt, ldb, s->tb) :
-		 packed ? md_copy(packed) : md_any(s->k, s->n, type_of(dt));
+		 packed ? md_copy(packed) : md_any(s->k, s->n, dt);
 
 	CHECK(dnnl_primitive_attr_create(&attr));
 	CHECK(dnnl_primitive_attr_set_scratchpad_mode(attr,
@@ -418,16 +372,13 @@ plan_pack(struct cpu *c, struct gemm *g)
 	md_t from = md_tile(g->s.k, g->s.n, g->s.dt, g->s.ldb, g->s.tb);
 	dnnl_primitive_desc_t pd;
 
-	reorder_pd(&pd, c->gemms->engine, from, to);
+	CHECK(dnnl_reorder_primitive_desc_create(&pd, MD(from),
+			c->gemms->engine, to, c->gemms->engine, NULL));
 	CHECK(dnnl_primitive_create(&g->pack, pd));
 	CHECK(dnnl_primitive_desc_destroy(pd));
 	g->plain = xcalloc((size_t)c->threads, sizeof *g->plain);
 	for (int t = 0; t < c->threads; t++)
-#if DNNL_VERSION_MAJOR >= 3
-		g->plain[t] = memory_new(c->gemms->engine, from);
-#else
-		g->plain[t] = memory_new(c->gemms->engine, &from);
-#endif
+		g->plain[t] = memory_new(c->gemms->engine, MD(from));
 	md_free(from);
 }
 

@@ -98,24 +98,30 @@ cpu_embed_bwd(struct kernels *k, const struct k_embed_bwd *a)
 	cpu_each(r.c, blocks(a->c, r.step), embed_bwd_task, &r);
 }
 
-static void
-rmsnorm_fwd_task(void *arg, int64_t i, int thread)
-{
-	struct rows *r = arg;
-	const struct k_rmsnorm_fwd *a = r->a;
-
-	(void)thread;
-	r->c->vec->rmsnorm_fwd(a, i * r->step,
-			       cpu_min((i + 1) * r->step, a->n));
+/* Entries that compute each row apart; a block is about 64 KiB of rows. */
+#define BY_ROWS(op, width) \
+static void \
+op##_task(void *arg, int64_t i, int thread) \
+{ \
+	struct rows *r = arg; \
+	const struct k_##op *a = r->a; \
+\
+	(void)thread; \
+	r->c->vec->op(a, i * r->step, cpu_min((i + 1) * r->step, a->n)); \
+} \
+\
+void \
+cpu_##op(struct kernels *k, const struct k_##op *a) \
+{ \
+	struct rows r = { .c = cpu_of(k), .a = a, .step = row_step(width) }; \
+\
+	cpu_each(r.c, blocks(a->n, r.step), op##_task, &r); \
 }
 
-void
-cpu_rmsnorm_fwd(struct kernels *k, const struct k_rmsnorm_fwd *a)
-{
-	struct rows r = { .c = cpu_of(k), .a = a, .step = row_step(a->c) };
-
-	cpu_each(r.c, blocks(a->n, r.step), rmsnorm_fwd_task, &r);
-}
+BY_ROWS(rmsnorm_fwd, a->c)
+BY_ROWS(swiglu_fwd, a->f)
+BY_ROWS(swiglu_bwd, a->f)
+BY_ROWS(rope_fwd, (a->h + 2 * a->g) * a->d)
 
 /* to (n) (+)= the rows of part (rows, n), in order. */
 static void
@@ -152,63 +158,6 @@ cpu_rmsnorm_bwd(struct kernels *k, const struct k_rmsnorm_bwd *a)
 	r.part = cpu_scratch(&r.c->shared, (size_t)(n * a->c) * sizeof(float));
 	cpu_each(r.c, n, rmsnorm_bwd_task, &r);
 	add_parts(a->dw, a->dw_accumulate, r.part, n, a->c, a->c);
-}
-
-static void
-swiglu_fwd_task(void *arg, int64_t i, int thread)
-{
-	struct rows *r = arg;
-	const struct k_swiglu_fwd *a = r->a;
-
-	(void)thread;
-	r->c->vec->swiglu_fwd(a, i * r->step,
-			      cpu_min((i + 1) * r->step, a->n));
-}
-
-void
-cpu_swiglu_fwd(struct kernels *k, const struct k_swiglu_fwd *a)
-{
-	struct rows r = { .c = cpu_of(k), .a = a, .step = row_step(a->f) };
-
-	cpu_each(r.c, blocks(a->n, r.step), swiglu_fwd_task, &r);
-}
-
-static void
-swiglu_bwd_task(void *arg, int64_t i, int thread)
-{
-	struct rows *r = arg;
-	const struct k_swiglu_bwd *a = r->a;
-
-	(void)thread;
-	r->c->vec->swiglu_bwd(a, i * r->step,
-			      cpu_min((i + 1) * r->step, a->n));
-}
-
-void
-cpu_swiglu_bwd(struct kernels *k, const struct k_swiglu_bwd *a)
-{
-	struct rows r = { .c = cpu_of(k), .a = a, .step = row_step(a->f) };
-
-	cpu_each(r.c, blocks(a->n, r.step), swiglu_bwd_task, &r);
-}
-
-static void
-rope_fwd_task(void *arg, int64_t i, int thread)
-{
-	struct rows *r = arg;
-	const struct k_rope_fwd *a = r->a;
-
-	(void)thread;
-	r->c->vec->rope_fwd(a, i * r->step, cpu_min((i + 1) * r->step, a->n));
-}
-
-void
-cpu_rope_fwd(struct kernels *k, const struct k_rope_fwd *a)
-{
-	struct rows r = { .c = cpu_of(k), .a = a,
-			  .step = row_step((a->h + 2 * a->g) * a->d) };
-
-	cpu_each(r.c, blocks(a->n, r.step), rope_fwd_task, &r);
 }
 
 static void

@@ -3,7 +3,6 @@
  */
 #include "kernels/cpu/weight.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -83,19 +82,6 @@ choose_isa(struct cpu *c, const char *want, struct err *e)
 	return 0;
 }
 
-static void *
-cpu_alloc(struct kernels *k, size_t bytes)
-{
-	return k->mem_get(k->mem_ctx, bytes);
-}
-
-static void
-cpu_release(struct kernels *k, void *p)
-{
-	if (p)
-		k->mem_put(k->mem_ctx, p);
-}
-
 /* Large moves are shared out in blocks. */
 struct move {
 	char *dst;
@@ -142,13 +128,8 @@ static struct kweight *
 cpu_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
 	       int use)
 {
-	struct kweight *w = xcalloc(1, sizeof *w);
+	struct kweight *w = kernels_weight_new(k, dt, out, in, use);
 
-	w->dt = dt;
-	w->out = out;
-	w->in = in;
-	w->use = use;
-	w->data = cpu_alloc(k, (size_t)out * (size_t)in * kdtype_size(dt));
 	weight_open(k, w);
 	return w;
 }
@@ -156,11 +137,9 @@ cpu_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
 static void
 cpu_weight_free(struct kernels *k, struct kweight *w)
 {
-	if (!w)
-		return;
-	weight_close(k, w);
-	cpu_release(k, w->data);
-	free(w);
+	if (w)
+		weight_close(k, w);
+	kernels_weight_free(k, w);
 }
 
 /* --- the yardstick --- */
@@ -255,8 +234,6 @@ cpu_close(struct kernels *k)
 static void
 set_entries(struct kernels *k)
 {
-	k->alloc = cpu_alloc;
-	k->release = cpu_release;
 	k->upload = cpu_copy;
 	k->download = cpu_copy;
 	k->copy = cpu_copy;
@@ -285,10 +262,9 @@ cpu_open(const char *isa, int threads, struct err *e)
 	}
 	c->scratch = xcalloc((size_t)threads, sizeof *c->scratch);
 	c->work = xcalloc((size_t)threads, sizeof *c->work);
-	snprintf(c->isa_name, sizeof c->isa_name, "%s", isa_names[c->isa]);
 	k = xcalloc(1, sizeof *k);
 	k->name = "cpu";
-	k->isa = c->isa_name;
+	k->isa = isa_names[c->isa];
 	k->threads = threads;
 	k->priv = c;
 	set_entries(k);

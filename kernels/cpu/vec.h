@@ -19,8 +19,6 @@ struct vec_adamw {
 };
 
 struct vec {
-	const char *name;
-
 	/* y (+)= scale * x over n numbers; x of type dt. */
 	void (*row_copy)(float *y, const void *x, enum kdtype dt, float scale,
 			 int64_t n);

@@ -9,11 +9,7 @@
 #include "kernels/cpu/vec_attn.h"
 #include "kernels/cpu/vec_decode.h"
 
-#define VEC_STR(x) #x
-#define VEC_NAME(x) VEC_STR(x)
-
 const struct vec VEC = {
-	.name = VEC_NAME(VEC),
 	.row_copy = row_copy,
 	.row_add = row_add,
 	.rmsnorm_fwd = rmsnorm_fwd,

@@ -8,19 +8,6 @@
 
 #include "base/mem.h"
 
-static void *
-ref_alloc(struct kernels *k, size_t bytes)
-{
-	return k->mem_get(k->mem_ctx, bytes);
-}
-
-static void
-ref_release(struct kernels *k, void *p)
-{
-	if (p)
-		k->mem_put(k->mem_ctx, p);
-}
-
 static void
 ref_move(struct kernels *k, void *dst, const void *src, size_t n)
 {
@@ -39,29 +26,6 @@ static void
 ref_sync(struct kernels *k)
 {
 	(void)k;
-}
-
-static struct kweight *
-ref_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
-	       int use)
-{
-	struct kweight *w = xcalloc(1, sizeof *w);
-
-	w->dt = dt;
-	w->out = out;
-	w->in = in;
-	w->use = use;
-	w->data = ref_alloc(k, (size_t)out * (size_t)in * kdtype_size(dt));
-	return w;
-}
-
-static void
-ref_weight_free(struct kernels *k, struct kweight *w)
-{
-	if (!w)
-		return;
-	ref_release(k, w->data);
-	free(w);
 }
 
 static void
@@ -93,15 +57,13 @@ ref_open(void)
 	k->name = "ref";
 	k->isa = "c";
 	k->threads = 1;
-	k->alloc = ref_alloc;
-	k->release = ref_release;
 	k->upload = ref_move;
 	k->download = ref_move;
 	k->copy = ref_move;
 	k->zero = ref_zero;
 	k->sync = ref_sync;
-	k->weight_new = ref_weight_new;
-	k->weight_free = ref_weight_free;
+	k->weight_new = kernels_weight_new;
+	k->weight_free = kernels_weight_free;
 	k->weight_update = ref_weight_update;
 	k->peak = ref_peak;
 	k->close = ref_close;
