@@ -1,7 +1,8 @@
 /*
  * lm-sample - text from a language model, and scores of given text
  *
- * Options, wiring, exit status.  The loops are in common/sample/complete.c.
+ * Options, wiring, exit status.  The loops are in common/sample: complete.c
+ * and score.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +15,10 @@
 #include "base/err.h"
 #include "base/spin.h"
 #include "kernels/kernels.h"
-#include "sample/complete.h"
 #include "model/config.h"
 #include "record/safetensors.h"
+#include "sample/complete.h"
+#include "sample/score.h"
 
 static const char *const dtypes[] = { "auto", "bf16", "fp32", NULL };
 
@@ -80,7 +82,7 @@ static const struct args args = {
 	table, exclude
 };
 
-/* Everything that has to be loaded and let go. */
+/* What is loaded, and freed at the end. */
 struct loaded {
 	struct kernels *k;
 	struct model_config config;
@@ -95,17 +97,17 @@ check_options(int first, int argc)
 	if (!opt.model)
 		args_usage(&args, "--model is missing");
 	if (first < argc)
-		args_usage(&args, "no operand expected; prompts are given "
-			   "by --prompt or --prompts");
+		args_usage(&args, "unexpected operand: use --prompt or "
+			   "--prompts");
 	args_check(&args);
 	if (!opt.prompt_given && !opt.prompts && !opt.score)
 		args_check_stdin(&args, 0);
 	for (size_t i = 0; i < opt.stop.n; i++)
 		if (!opt.stop.v[i][0])
-			args_usage(&args, "--stop: empty text");
+			args_usage(&args, "--stop: TEXT must not be empty");
 }
 
-/* Ids of another tokenizer mean other words to the model. */
+/* Warn of a tokenizer whose ids mean other words to the model. */
 static void
 compare_tokenizers(const struct vocab *v)
 {
@@ -117,7 +119,7 @@ compare_tokenizers(const struct vocab *v)
 	if (access(path.p, F_OK) == 0)
 		own = vocab_load(path.p, NULL, &e);
 	if (own && own->fingerprint != v->fingerprint)
-		warn("%s: not the tokenizer of %s: the text may be wrong",
+		warn("%s: not the tokenizer of %s: the text may be garbled",
 		     opt.tokenizer, opt.model);
 	vocab_free(own);
 	buf_clear(&path);
@@ -134,11 +136,11 @@ load_tokenizer(struct loaded *l, struct err *e)
 		buf_printf(&path, "%s/tokenizer.json", opt.model);
 	buf_putc(&path, '\0');
 	if (!opt.tokenizer && access(path.p, F_OK) < 0)
-		return 0;	/* ids need none; a text says so */
+		return 0;	/* token ids need none */
 	l->vocab = vocab_load(path.p, opt.split, e);
 	if (l->vocab && l->vocab->n > l->config.vocab)
-		return err_set(e, "%s: %u tokens, but the model in %s has "
-			       "rows for %lld", path.p, l->vocab->n,
+		return err_set(e, "%s: %u tokens, but the vocabulary of %s "
+			       "has %lld", path.p, l->vocab->n,
 			       opt.model, (long long)l->config.vocab);
 	buf_clear(&path);
 	if (l->vocab && opt.tokenizer)
@@ -181,29 +183,34 @@ unload(struct loaded *l)
 }
 
 static int
-run_prompts(struct complete *c, struct err *e)
+run_prompts(struct session *c, struct err *e)
 {
+	const struct gen_opts o = {
+		.sampler = { opt.temperature, opt.top_k, opt.top_p, opt.min_p,
+			     (uint64_t)opt.seed },
+		.max_tokens = opt.max_tokens, .stop = opt.stop.v,
+		.nstop = opt.stop.n, .logprobs = opt.json };
 	struct prompt_reader *r;
 	int rc;
 
 	if (opt.prompt_given)
-		return complete_text(c, span_str(opt.prompt), e);
+		return complete_text(c, &o, span_str(opt.prompt), e);
 	r = prompt_open(opt.prompts ? opt.prompts : "-", PROMPT_WRITE);
-	rc = complete_prompts(c, r, e);
+	rc = complete_prompts(c, &o, opt.batch, r, e);
 	prompt_close(r);
 	return rc;
 }
 
 static int
-run_scores(struct complete *c, struct err *e)
+run_scores(struct session *c, struct err *e)
 {
 	struct prompt_reader *r = prompt_open(opt.score, PROMPT_SCORE);
-	struct score s = {0};
+	struct accuracy s = {0};
 	struct buf b = {0};
-	int rc = complete_scores(c, r, &s, e);
+	int rc = score_lines(c, r, &s, e);
 
 	prompt_close(r);
-	complete_summary(&s, &b);
+	accuracy_print(&s, &b);
 	if (rc == 0 && !opt.json)
 		rc = output_write(c->out, b.p, b.n, e);
 	else if (rc == 0 && !args_common.quiet)
@@ -216,7 +223,7 @@ int
 main(int argc, char **argv)
 {
 	struct loaded l = {0};
-	struct complete c = {0};
+	struct session c = {0};
 	struct err e = {0};
 	int rc;
 
@@ -230,26 +237,20 @@ main(int argc, char **argv)
 		die_err(&e);
 	c.bos = opt.bos ? l.config.bos : -1;
 	if (!opt.bos && l.config.bos >= 0)
-		warn("without BOS, which every training document began with: "
+		warn("without BOS, which began every training document: "
 		     "expect worse text");
 	c.g = generator_new(l.llama, l.vocab);
 	c.v = l.vocab;
 	c.enc = l.bpe ? bpe_enc_new(l.bpe, 1 << 20) : NULL;
 	c.json = opt.json;
-	c.batch = opt.batch;
 	c.positions = l.config.max_pos;
-	c.gen = (struct gen_opts){
-		.sampler = { opt.temperature, opt.top_k, opt.top_p, opt.min_p,
-			     (uint64_t)opt.seed },
-		.max_tokens = opt.max_tokens, .stop = opt.stop.v,
-		.nstop = opt.stop.n, .logprobs = opt.json };
 	c.start = clock_s();
 	rc = opt.score ? run_scores(&c, &e) : run_prompts(&c, &e);
 	if (rc < 0 || output_commit(c.out, &e) < 0)
 		die_err(&e);
-	complete_warn(&c);
+	session_warn(&c);
 	if (args_common.verbose)
-		complete_say(&c, stderr);
+		session_print_rate(&c, stderr);
 	bpe_enc_free(c.enc);
 	generator_free(c.g);
 	unload(&l);

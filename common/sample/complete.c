@@ -1,8 +1,8 @@
 /*
- * complete.c - see complete.h: prompts to text
+ * complete.c - see complete.h
  *
- * Prompts are read, answered and written a batch at a time, so a stream of
- * any length needs the memory of one batch.  Scores are in scoring.c.
+ * Prompts are read, continued and written one batch at a time, so that an
+ * endless stream needs the memory of one batch.
  */
 #include "sample/complete.h"
 
@@ -11,63 +11,13 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "sample/complete_priv.h"
 
 static const char *const end_names[] = {
 	[GEN_RUNNING] = "running", [GEN_EOS] = "eos", [GEN_STOP] = "stop",
 	[GEN_LENGTH] = "length",
 };
 
-int
-complete_encode(struct complete *c, const struct prompt_text *t, int first,
-		struct ids *out, struct err *e)
-{
-	if (t->ids) {
-		for (size_t i = 0; i < t->n; i++)
-			ids_add(out, t->ids[i]);
-		return 0;
-	}
-	if (!c->enc)
-		return err_set(e, "this is a text, and the model's folder has "
-			       "no tokenizer.json: give --tokenizer, or token "
-			       "ids");
-	if (first && c->bos >= 0)
-		ids_add(out, (uint32_t)c->bos);
-	bpe_encode(c->enc, t->text, out);
-	if (first && t->text.n && t->text.p[t->text.n - 1] == ' ')
-		c->space_end++;
-	return 0;
-}
-
-void
-json_put_ids(struct buf *b, const uint32_t *id, size_t n)
-{
-	buf_putc(b, '[');
-	for (size_t i = 0; i < n; i++)
-		buf_printf(b, "%s%u", i ? "," : "", id[i]);
-	buf_putc(b, ']');
-}
-
-void
-json_put_reals(struct buf *b, const double *v, size_t n)
-{
-	buf_putc(b, '[');
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			buf_putc(b, ',');
-		json_put_real(b, v[i]);
-	}
-	buf_putc(b, ']');
-}
-
-int
-complete_no_context(struct err *e)
-{
-	return err_set(e, "nothing to start from: the text is empty and the "
-		       "model has no beginning-of-sequence token");
-}
-
-/* Text as UTF-8: what is not becomes U+FFFD, as a decoder of bytes does. */
+/* Text as UTF-8; each invalid byte becomes U+FFFD. */
 static void
 put_text(struct buf *b, const char *p, size_t n)
 {
@@ -88,32 +38,27 @@ static void
 put_json(const struct prompt_line *l, const struct gen_seq *s,
 	 const struct vocab *v, struct buf *b)
 {
-	buf_putc(b, '{');
-	if (l->id.n) {
-		json_put_key(b, "id");
-		buf_put(b, l->id.p, l->id.n);
-	}
-	json_put_key(b, "prompt");
-	if (l->context.ids)
-		json_put_ids(b, l->context.ids, l->context.n);
-	else
+	session_put_id(l, b);
+	if (l->context.ids) {
+		session_put_ids(b, "prompt", l->context.ids, l->context.n);
+	} else {
+		json_put_key(b, "prompt");
 		json_put_str(b, l->context.text);
+	}
 	json_put_key(b, "text");
 	if (v)
 		json_put_str(b, buf_span(&s->text));
 	else
 		buf_puts(b, "null");
-	json_put_key(b, "tokens");
-	json_put_ids(b, s->out.v, s->out.n);
-	json_put_key(b, "logprobs");
-	json_put_reals(b, s->logprob, s->out.n);
+	session_put_ids(b, "tokens", s->out.v, s->out.n);
+	session_put_reals(b, "logprobs", s->logprob, s->out.n);
 	json_put_key(b, "end");
 	json_put_str(b, span_str(end_names[s->end]));
 	buf_puts(b, "}\n");
 }
 
 static int
-put_answer(struct complete *c, const struct prompt_line *l,
+put_answer(struct session *c, const struct prompt_line *l,
 	   const struct gen_seq *s, struct err *e)
 {
 	struct buf b = {0};
@@ -122,7 +67,7 @@ put_answer(struct complete *c, const struct prompt_line *l,
 	if (c->json) {
 		put_json(l, s, c->v, &b);
 	} else {
-		if (c->prompts)
+		if (c->texts)
 			buf_putc(&b, '\n');
 		buf_put(&b, l->context.text.p, l->context.text.n);
 		put_text(&b, s->text.p, s->text.n);
@@ -134,11 +79,11 @@ put_answer(struct complete *c, const struct prompt_line *l,
 }
 
 static void
-count(struct complete *c, const struct gen_seq *s)
+count(struct session *c, const struct gen_seq *s)
 {
-	c->prompts++;
-	c->prompt_tokens += s->nprompt;
-	c->tokens += s->out.n;
+	c->texts++;
+	c->tokens_in += s->nprompt;
+	c->tokens_out += s->out.n;
 	if (c->positions && s->nprompt + s->out.n > (uint64_t)c->positions)
 		c->past_end++;
 }
@@ -146,7 +91,7 @@ count(struct complete *c, const struct gen_seq *s)
 /* ---- one prompt, as it grows ---- */
 
 struct stream {
-	struct complete *c;
+	struct session *c;
 	size_t done;		/* bytes of the text written */
 };
 
@@ -157,13 +102,10 @@ stream_step(void *ctx, struct gen_seq *s, struct err *e)
 	struct buf b = {0};
 	int rc = 0;
 
-	if (s->end) {
-		put_text(&b, s->text.p + t->done, s->text.n - t->done);
+	put_text(&b, s->text.p + t->done, s->shown - t->done);
+	t->done = s->shown;
+	if (s->end)
 		buf_putc(&b, '\n');
-	} else if (s->shown > t->done) {
-		put_text(&b, s->text.p + t->done, s->shown - t->done);
-		t->done = s->shown;
-	}
 	if (b.n && (output_write(t->c->out, b.p, b.n, e) < 0 ||
 		    output_flush(t->c->out, e) < 0))
 		rc = -1;
@@ -172,7 +114,8 @@ stream_step(void *ctx, struct gen_seq *s, struct err *e)
 }
 
 int
-complete_text(struct complete *c, struct span prompt, struct err *e)
+complete_text(struct session *c, const struct gen_opts *o, struct span prompt,
+	      struct err *e)
 {
 	struct prompt_line l = {.context = {.text = prompt}};
 	struct stream t = {c, 0};
@@ -180,20 +123,20 @@ complete_text(struct complete *c, struct span prompt, struct err *e)
 	struct ids in = {0};
 	int rc = -1;
 
-	if (complete_encode(c, &l.context, 1, &in, e) < 0)
+	if (session_encode(c, &l.context, 1, &in, e) < 0)
 		return -1;
 	s.prompt = in.v;
 	s.nprompt = in.n;
 	if (in.n == 0)
-		complete_no_context(e);
+		session_no_context(e);
 	else if (c->json)
-		rc = generator_run(c->g, &s, 1, &c->gen, NULL, NULL, e) < 0 ?
+		rc = generator_run(c->g, &s, 1, o, NULL, NULL, e) < 0 ?
 			-1 : put_answer(c, &l, &s, e);
 	else if (output_write(c->out, prompt.p, prompt.n, e) == 0 &&
 		 output_flush(c->out, e) == 0)
-		rc = generator_run(c->g, &s, 1, &c->gen, stream_step, &t, e);
+		rc = generator_run(c->g, &s, 1, o, stream_step, &t, e);
 	count(c, &s);
-	gen_seq_clear(&s);
+	generator_seq_clear(&s);
 	free(in.v);
 	return rc;
 }
@@ -201,95 +144,98 @@ complete_text(struct complete *c, struct span prompt, struct err *e)
 /* ---- many prompts ---- */
 
 struct batch {
-	struct prompt_line *line;
+	struct session *c;
+	const struct gen_opts *o;
+	struct prompt_line *line;	/* (size) */
 	struct gen_seq *seq;
 	struct ids *in;
-	size_t n;
+	size_t n, size;
 };
 
-/* What is to be written as text needs the texts of tokens. */
+/* Text cannot be written without a tokenizer. */
 static int
-check_output(const struct complete *c, struct err *e)
+check_output(const struct session *c, const struct gen_opts *o, struct err *e)
 {
-	if (c->v || (c->json && !c->gen.nstop))
+	if (c->v || (c->json && !o->nstop))
 		return 0;
-	return err_set(e, "the model's folder has no tokenizer.json: %s",
-		       c->json ? "--stop compares texts, give --tokenizer" :
-		       "give --tokenizer, or --json to get token ids");
+	return err_set(e, "the model folder has no tokenizer.json: %s",
+		       c->json ? "--stop compares text, use --tokenizer" :
+		       "use --tokenizer, or --json to get token ids");
 }
 
 static int
-check_prompt(const struct complete *c, const struct ids *in, struct err *e)
+read_prompt(struct batch *b, const struct prompt_line *l, struct ids *in,
+	    struct err *e)
 {
-	if (in->n == 0)
-		return complete_no_context(e);
-	return generator_check(c->g, in->v, in->n, &c->gen, e);
+	if (session_encode(b->c, &l->context, 1, in, e) < 0)
+		return -1;
+	return in->n == 0 ? session_no_context(e) :
+	       generator_check(b->c->g, in->v, in->n, b->o, e);
 }
 
 static int
-read_batch(struct complete *c, struct prompt_reader *r, struct batch *b,
-	   struct err *e)
+read_batch(struct batch *b, struct prompt_reader *r, struct err *e)
 {
-	for (b->n = 0; b->n < (size_t)c->batch; b->n++) {
+	struct err why = {0};
+
+	for (b->n = 0; b->n < b->size; b->n++) {
 		struct prompt_line *l = &b->line[b->n];
 		struct ids *in = &b->in[b->n];
-		struct err why = {0};
 		int rc = prompt_next(r, l, e);
 
 		if (rc <= 0)
 			return rc;
-		rc = complete_encode(c, &l->context, 1, in, &why);
+		if (read_prompt(b, l, in, &why) < 0)
+			return session_line_err(l, &why, e);
 		b->seq[b->n] = (struct gen_seq){
 			.prompt = in->v, .nprompt = in->n,
-			.number = c->prompts + b->n };
-		if (rc < 0 || check_prompt(c, in, &why) < 0)
-			return err_set(e, "%s:%llu: %s", l->file,
-				       (unsigned long long)l->lineno,
-				       why.msg);
+			.number = b->c->texts + b->n };
 	}
 	return 0;
 }
 
-static void
-clear_batch(struct complete *c, struct batch *b)
+static int
+run_batch(struct batch *b, struct err *e)
 {
-	for (size_t i = 0; i < (size_t)c->batch; i++) {
+	if (generator_run(b->c->g, b->seq, b->n, b->o, NULL, NULL, e) < 0)
+		return -1;
+	for (size_t i = 0; i < b->n; i++) {
+		if (put_answer(b->c, &b->line[i], &b->seq[i], e) < 0)
+			return -1;
+		count(b->c, &b->seq[i]);
+	}
+	return output_flush(b->c->out, e);
+}
+
+static void
+clear_batch(struct batch *b)
+{
+	for (size_t i = 0; i < b->size; i++) {
 		prompt_line_clear(&b->line[i]);
-		gen_seq_clear(&b->seq[i]);
+		generator_seq_clear(&b->seq[i]);
 		b->in[i].n = 0;
 	}
 }
 
-static int
-run_batch(struct complete *c, struct batch *b, struct err *e)
-{
-	if (generator_run(c->g, b->seq, b->n, &c->gen, NULL, NULL, e) < 0)
-		return -1;
-	for (size_t i = 0; i < b->n; i++) {
-		if (put_answer(c, &b->line[i], &b->seq[i], e) < 0)
-			return -1;
-		count(c, &b->seq[i]);
-	}
-	return output_flush(c->out, e);
-}
-
 int
-complete_prompts(struct complete *c, struct prompt_reader *r, struct err *e)
+complete_prompts(struct session *c, const struct gen_opts *o, int64_t batch,
+		 struct prompt_reader *r, struct err *e)
 {
-	size_t n = (size_t)c->batch;
+	size_t n = (size_t)batch;
 	struct batch b = {
-		xcalloc(n, sizeof(*b.line)), xcalloc(n, sizeof(*b.seq)),
-		xcalloc(n, sizeof(*b.in)), 0 };
-	int rc = check_output(c, e);
+		.c = c, .o = o, .n = n, .size = n,
+		.line = xcalloc(n, sizeof(*b.line)),
+		.seq = xcalloc(n, sizeof(*b.seq)),
+		.in = xcalloc(n, sizeof(*b.in)) };
+	int rc = check_output(c, o, e);
 
-	while (rc == 0 && n == (size_t)c->batch) {
-		rc = read_batch(c, r, &b, e);
+	while (rc == 0 && b.n == n) {	/* a short batch is the last */
+		rc = read_batch(&b, r, e);
 		if (rc == 0 && b.n > 0)
-			rc = run_batch(c, &b, e);
-		n = b.n;
-		clear_batch(c, &b);
+			rc = run_batch(&b, e);
+		clear_batch(&b);
 	}
-	for (size_t i = 0; i < (size_t)c->batch; i++)
+	for (size_t i = 0; i < n; i++)
 		free(b.in[i].v);
 	free(b.line);
 	free(b.seq);

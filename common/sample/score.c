@@ -1,64 +1,246 @@
 /*
  * score.c - see score.h
  *
- * Guessing is a sum of independent Bernoulli trials with p = 1/k, whose
- * number of hits has mean sum(1/k) and variance sum(1/k (1 - 1/k)).
+ * The context goes through the model once, each continuation on top of it.
+ * Context and continuation are tokenized separately; a continuation whose
+ * joint tokenization differs is counted.
  */
 #include "sample/score.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-void
-score_add(struct score *s, double logprob, size_t tokens, int greedy)
+#include "base/mem.h"
+
+/* One continuation and its scores. */
+struct item {
+	struct ids ids;
+	double *logprob, sum;
+	size_t bytes;
+	int greedy;
+	double ahead[PROMPT_AHEAD];
+	int nahead;
+};
+
+/* Count a continuation whose ids differ when both texts are encoded as one. */
+static void
+check_joint(struct session *c, const struct prompt_text *a,
+	    const struct prompt_text *b, const struct ids *apart_a,
+	    const struct ids *apart_b)
 {
-	s->lines++;
-	s->logprob += logprob;
-	s->tokens += tokens;
-	s->greedy += greedy != 0;
+	struct ids joint = {0};
+	struct buf text = {0};
+	size_t bos = c->bos >= 0;
+
+	if (a->ids || b->ids)
+		return;
+	buf_put(&text, a->text.p, a->text.n);
+	buf_put(&text, b->text.p, b->text.n);
+	bpe_encode(c->enc, buf_span(&text), &joint);
+	if (joint.n + bos != apart_a->n + apart_b->n ||
+	    memcmp(joint.v, apart_a->v + bos,
+		   (apart_a->n - bos) * sizeof(*joint.v)) ||
+	    memcmp(joint.v + (apart_a->n - bos), apart_b->v,
+		   apart_b->n * sizeof(*joint.v)))
+		c->joint_differs++;
+	free(joint.v);
+	buf_clear(&text);
 }
 
-struct score_pick
-score_pick(const double *logprob, const size_t *bytes, size_t k)
+/* Length of a continuation in bytes, decoded if it was given as ids. */
+static size_t
+text_bytes(const struct session *c, const struct prompt_text *t)
 {
-	struct score_pick p = {0, 0};
+	struct buf b = {0};
+	size_t n;
 
-	for (size_t i = 1; i < k; i++) {
-		if (logprob[i] > logprob[p.raw])
-			p.raw = i;
-		if (logprob[i] / (double)bytes[i] >
-		    logprob[p.norm] / (double)bytes[p.norm])
-			p.norm = i;
-	}
-	return p;
-}
-
-void
-score_add_choices(struct score *s, struct score_pick p, size_t k,
-		  size_t answer)
-{
-	s->lines++;
-	s->choice_lines++;
-	s->right += p.raw == answer;
-	s->right_norm += p.norm == answer;
-	s->chance += 1.0 / (double)k;
-	s->chance_var += (1.0 / (double)k) * (1 - 1.0 / (double)k);
-}
-
-struct score_rate
-score_rate(uint64_t right, uint64_t n)
-{
-	struct score_rate r = {0, 0};
-
-	r.p = (double)right / (double)n;
-	if (n > 1)
-		r.stderror = sqrt(r.p * (1 - r.p) / (double)(n - 1));
-	return r;
-}
-
-double
-score_z(const struct score *s, uint64_t right)
-{
-	if (s->chance_var <= 0)
+	if (!t->ids)
+		return t->text.n;
+	if (!c->v)
 		return 0;
-	return ((double)right - s->chance) / sqrt(s->chance_var);
+	for (size_t i = 0; i < t->n; i++)
+		generator_put_token(c->v, t->ids[i], &b);
+	n = b.n;
+	buf_clear(&b);
+	return n ? n : 1;
+}
+
+static int
+score_item(struct session *c, struct item *x, struct err *e)
+{
+	x->logprob = xreallocarray(NULL, x->ids.n, sizeof(*x->logprob));
+	if (generator_score(c->g, x->ids.v, x->ids.n, x->logprob, &x->greedy,
+			    e) < 0)
+		return -1;
+	for (size_t i = 0; i < x->ids.n; i++)
+		x->sum += x->logprob[i];
+	if (isnan(x->sum))
+		return err_set(e, "log-likelihood is NaN: the model is broken");
+	return 0;
+}
+
+static int
+look_ahead(struct session *c, struct item *x, size_t n, struct err *e)
+{
+	x->nahead = generator_ahead(c->g, x->ids.v[0], n, x->ahead, e);
+	for (int i = 0; i < x->nahead; i++)
+		if (isnan(x->ahead[i]))
+			return err_set(e, "log-likelihood is NaN: the model is "
+				       "broken");
+	return x->nahead < 0 ? -1 : 0;
+}
+
+/* Encode all continuations of l; *longest gets the tokens of the longest. */
+static int
+encode_items(struct session *c, const struct prompt_line *l,
+	     const struct ids *ctx, struct item *item, size_t *longest,
+	     struct err *e)
+{
+	*longest = (size_t)l->ahead;
+	if (!c->v && l->answer >= 0)
+		return err_set(e, "choices need --tokenizer: pick_norm divides "
+			       "by their length in bytes");
+	for (size_t i = 0; i < l->nchoices; i++) {
+		struct item *x = &item[i];
+
+		if (session_encode(c, &l->choice[i], 0, &x->ids, e) < 0)
+			return -1;
+		x->bytes = text_bytes(c, &l->choice[i]);
+		if (x->ids.n == 0)
+			return err_set(e, "continuation is empty: there is "
+				       "nothing to score");
+		if (l->ahead && x->ids.n != 1)
+			return err_set(e, "ahead needs a continuation of one "
+				       "token, this one has %zu", x->ids.n);
+		if (x->ids.n > *longest)
+			*longest = x->ids.n;
+		check_joint(c, &l->context, &l->choice[i], ctx, &x->ids);
+	}
+	return 0;
+}
+
+static int
+score_items(struct session *c, const struct prompt_line *l,
+	    const struct ids *ctx, struct item *item, size_t longest,
+	    struct err *e)
+{
+	if (ctx->n == 0)
+		return session_no_context(e);
+	c->tokens_in += ctx->n;
+	if (c->positions && ctx->n + longest > (uint64_t)c->positions)
+		c->past_end++;
+	if (generator_context(c->g, ctx->v, ctx->n, longest, e) < 0)
+		return -1;
+	for (size_t i = 0; i < l->nchoices; i++) {
+		if (score_item(c, &item[i], e) < 0)
+			return -1;
+		c->tokens_out += item[i].ids.n;
+	}
+	return l->ahead ? look_ahead(c, &item[0], (size_t)l->ahead, e) : 0;
+}
+
+static void
+put_continuation(const struct item *x, struct buf *b)
+{
+	json_put_key(b, "logprob");
+	json_put_real(b, x->sum);
+	session_put_ids(b, "tokens", x->ids.v, x->ids.n);
+	session_put_reals(b, "logprobs", x->logprob, x->ids.n);
+	json_put_key(b, "greedy");
+	buf_puts(b, x->greedy ? "true" : "false");
+	if (x->nahead)
+		session_put_reals(b, "ahead", x->ahead, (size_t)x->nahead);
+}
+
+static void
+put_choices(const struct prompt_line *l, const struct item *x,
+	    const double *sum, struct accuracy_pick p, struct buf *b)
+{
+	session_put_reals(b, "logprobs", sum, l->nchoices);
+	json_put_key(b, "bytes");
+	buf_putc(b, '[');
+	for (size_t i = 0; i < l->nchoices; i++)
+		buf_printf(b, "%s%zu", i ? "," : "", x[i].bytes);
+	buf_putc(b, ']');
+	json_put_key(b, "pick");
+	json_put_uint(b, p.raw);
+	json_put_key(b, "pick_norm");
+	json_put_uint(b, p.norm);
+	json_put_key(b, "answer");
+	json_put_int(b, l->answer);
+}
+
+/* Add a line to the totals, and write its scores as JSON if wanted. */
+static int
+put_line(struct session *c, const struct prompt_line *l,
+       const struct item *item, struct accuracy *s, struct err *e)
+{
+	double *sum = xreallocarray(NULL, l->nchoices, sizeof(*sum));
+	size_t *bytes = xreallocarray(NULL, l->nchoices, sizeof(*bytes));
+	struct buf b = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < l->nchoices; i++) {
+		sum[i] = item[i].sum;
+		bytes[i] = item[i].bytes;
+	}
+	session_put_id(l, &b);
+	if (l->answer < 0) {
+		accuracy_add(s, sum[0], item[0].ids.n, item[0].greedy);
+		put_continuation(&item[0], &b);
+	} else {
+		struct accuracy_pick p = accuracy_pick(sum, bytes, l->nchoices);
+
+		accuracy_add_choices(s, p, l->nchoices, (size_t)l->answer);
+		put_choices(l, item, sum, p, &b);
+	}
+	buf_puts(&b, "}\n");
+	if (c->json)
+		rc = output_write(c->out, b.p, b.n, e);
+	buf_clear(&b);
+	free(sum);
+	free(bytes);
+	return rc;
+}
+
+static int
+score_line(struct session *c, const struct prompt_line *l, struct accuracy *s,
+	   struct err *e)
+{
+	struct item *item = xcalloc(l->nchoices, sizeof(*item));
+	struct ids ctx = {0};
+	struct err why = {0};
+	size_t longest;
+	int rc;
+
+	if (session_encode(c, &l->context, 1, &ctx, &why) < 0 ||
+	    encode_items(c, l, &ctx, item, &longest, &why) < 0 ||
+	    score_items(c, l, &ctx, item, longest, &why) < 0)
+		rc = session_line_err(l, &why, e);
+	else
+		rc = put_line(c, l, item, s, e);
+	for (size_t i = 0; i < l->nchoices; i++) {
+		free(item[i].ids.v);
+		free(item[i].logprob);
+	}
+	free(item);
+	free(ctx.v);
+	c->texts++;
+	return rc;
+}
+
+int
+score_lines(struct session *c, struct prompt_reader *r, struct accuracy *s,
+	    struct err *e)
+{
+	struct prompt_line l;
+	int rc;
+
+	while ((rc = prompt_next(r, &l, e)) > 0) {
+		rc = score_line(c, &l, s, e);
+		prompt_line_clear(&l);
+		if (rc < 0)
+			return -1;
+	}
+	return rc;
 }

@@ -1,4 +1,4 @@
-# lm-sample: text and scores against transformers' goldens, and its manners
+# lm-sample: generated text and scores against results of transformers
 
 bats_require_minimum_version 1.5.0
 
@@ -21,7 +21,7 @@ golden() {
 		}' "$M/$2/golden.json"
 }
 
-# agrees KEY MODEL OURS: the golden's tokens (ours may go on behind them);
+# agrees KEY MODEL OURS: the tokens of the golden file (ours may be longer),
 # log-probabilities within 1e-4
 agrees() {
 	perl -MJSON::PP -e '
@@ -94,14 +94,14 @@ agrees() {
 	if cmp -s "$T/a" "$T/b"; then false; fi
 }
 
-@test "--prompt streams the prompt and its continuation" {
+@test "--prompt prints the prompt and its continuation" {
 	out=$("$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
 		--max-tokens 5)
 	[ "${out#he said}" != "$out" ]
 	[ "$(printf '%s' "$out" | iconv -f utf-8 -t utf-8 | wc -c)" -gt 7 ]
 }
 
-@test "--stop ends before its text, in text and in tokens" {
+@test "--stop ends generation before its text" {
 	"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
 		--max-tokens 12 --json > "$T/all"
 	word=$(perl -MJSON::PP -ne 'print substr(decode_json($_)->{text},
@@ -120,22 +120,22 @@ agrees() {
 		"$T/all" "$T/cut" "$word"
 }
 
-@test "--no-bos is said loudly" {
+@test "--no-bos is warned about" {
 	run "$BIN/lm-sample" --model $M/llama-gqa --no-bos --prompt 'he' \
 		--max-tokens 1
 	[ "$status" -eq 0 ]
 	[[ $output == *"without BOS"* ]]
 }
 
-@test "a context that ends in a space and a joint tokenization are warned about" {
+@test "a context that ends with a space, and a seam inside a token, are warned about" {
 	echo '{"context":"he said ","continuation":"that"}' |
 		"$BIN/lm-sample" --model $M/llama-gqa --score - --json \
 		> "$T/out" 2> "$T/err"
-	grep -q "1 of 1 texts end in a space" "$T/err"
+	grep -q "1 of 1 texts end with a space" "$T/err"
 	echo '{"context":"th","continuation":"e"}' |
 		"$BIN/lm-sample" --model $M/llama-gqa --score - --json \
 		> "$T/out" 2> "$T/err"
-	grep -q "tokenized otherwise when joined" "$T/err"
+	grep -q "tokenize differently when joined" "$T/err"
 }
 
 @test "choices: accuracy raw and normalized, and whether it is guessing" {
@@ -152,7 +152,7 @@ agrees() {
 	grep -q '"id":3' "$T/out"
 }
 
-@test "token ids stand for texts" {
+@test "token ids are read instead of texts" {
 	echo '{"context":[318,75],"continuation":[64,65]}' |
 		"$BIN/lm-sample" --model $M/llama-gqa --score - --json -q \
 		> "$T/out"
@@ -163,7 +163,7 @@ agrees() {
 	[[ $output == *"$T/lines:1:"*7500* ]]
 }
 
-@test "without a tokenizer ids do, and a text is refused" {
+@test "without a tokenizer token ids work, and text is refused" {
 	cp -r $M/llama-gqa "$T/m"
 	rm -f "$T/m/tokenizer.json"
 	echo '{"context":[318,75],"continuation":[64,65]}' > "$T/s"
@@ -182,12 +182,12 @@ agrees() {
 	no --prompts "$T/p"
 	[[ $output == *"no tokenizer.json: "*"--json to get token ids"* ]]
 	no --prompts "$T/p" --json --stop a
-	[[ $output == *"--stop compares texts"* ]]
+	[[ $output == *"--stop compares text"* ]]
 	no --prompt 'he said'
-	[[ $output == *"this is a text, and the model's folder has no tokenizer.json"* ]]
+	[[ $output == *"this is text, but the model folder has no tokenizer.json"* ]]
 	echo '{"context":[318],"continuation":"a"}' > "$T/s"
 	no --score "$T/s"
-	[[ $output == *"$T/s:1: this is a text"* ]]
+	[[ $output == *"$T/s:1: this is text"* ]]
 	echo '{"context":[318],"choices":[[64],[65]],"answer":0}' > "$T/s"
 	no --score "$T/s"
 	[[ $output == *"$T/s:1: choices need --tokenizer"* ]]
@@ -195,7 +195,7 @@ agrees() {
 	[[ $output == *nowhere.json* ]]
 }
 
-@test "--dtype auto is what the weights are, not what config.json calls it" {
+@test "--dtype auto follows the weights, not config.json" {
 	golden greedy llama-bf16-sharded > "$T/p"
 	for m in llama-bf16-sharded:bf16:fp32:float32 \
 		llama-gqa:fp32:bf16:bfloat16 llama-gqa:fp32:bf16:float16; do
@@ -215,7 +215,7 @@ agrees() {
 	done
 }
 
-@test "ahead: the token at each place of greedy text" {
+@test "ahead scores a token at each position of greedy text" {
 	local m=tests/data/models/llama-gqa c=1,5,9,33 g k
 	echo "{\"prompt\":[$c]}" | "$BIN/lm-sample" -q --model $m \
 		--prompts - --max-tokens 3 --json > "$T/out"
@@ -224,7 +224,7 @@ agrees() {
 		"$BIN/lm-sample" -q --model $m --score - --json |
 		sed 's/.*"ahead":\[\(.*\)\]}/\1/' | tr , '\n' > "$T/got"
 	[ "$(grep -c . "$T/got")" -eq 4 ]
-	# the same contexts, written out: not bit for bit, the rows differ
+	# the same contexts in full: equal within rounding only
 	for k in 0 1 2 3; do
 		[ $k -eq 0 ] || c=$c,$(echo "$g" | cut -d , -f $k)
 		echo "{\"context\":[$c],\"continuation\":[40]}"
@@ -244,7 +244,7 @@ agrees() {
 	done
 }
 
-@test "lines that are no prompts are named" {
+@test "lines that are not prompts are reported with their number" {
 	while IFS='	' read -r line what; do
 		printf '\n%s\n' "$line" > "$T/p"
 		run "$BIN/lm-sample" --model $M/llama-gqa --prompts "$T/p"
@@ -272,7 +272,7 @@ agrees() {
 	END
 }
 
-@test "weights that are no numbers are named, by lm-train too" {
+@test "NaN weights are reported by tensor name, by lm-train too" {
 	cp -r $M/llama-gqa "$T/m"
 	chmod -R u+w "$T/m"
 	w=$T/m/model.safetensors
@@ -290,7 +290,7 @@ agrees() {
 	[ ! -e "$T/run" ]
 }
 
-@test "a tokenizer that is not the model's is warned about" {
+@test "a tokenizer that does not belong to the model is warned about" {
 	echo '{"text":"a"}' | "$BIN/tok-train" -q --vocab-size 258 -o "$T/t"
 	run "$BIN/lm-sample" --model $M/qwen3 --tokenizer "$T/t" --prompt a
 	[ "$status" -eq 0 ]
@@ -302,7 +302,7 @@ agrees() {
 	[[ $output != *warning* ]]
 }
 
-@test "a folder that is no model, and options that exclude each other" {
+@test "folders without a model, and exclusive options, are refused" {
 	run "$BIN/lm-sample" --model "$T" --prompt a
 	[ "$status" -eq 2 ]
 	[[ $output == *config.json* ]]
@@ -321,7 +321,7 @@ agrees() {
 	[ "$status" -eq 2 ]
 }
 
-@test "the program keeps its name where it starts itself again" {
+@test "the process name survives the restart that sets OMP variables" {
 	env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY "$BIN/lm-sample" \
 		--model $M/qwen3 --prompt a --max-tokens 1000000 \
 		> "$T/out" 2> "$T/err" &

@@ -1,7 +1,7 @@
-/* generate.c - bytes of tokens, characters that are not whole yet */
+/* generator.c - bytes of tokens, characters that are not whole yet */
 #include "tests/unit/test.h"
 
-#include "sample/generate.h"
+#include "sample/generator.h"
 
 static void
 whole_characters(void **state)
@@ -12,9 +12,9 @@ whole_characters(void **state)
 
 	(void)state;
 	for (size_t n = 0; n <= 10; n++)
-		assert_int_equal(gen_whole_chars(s, n), want[n]);
+		assert_int_equal(generator_whole_chars(s, n), want[n]);
 	/* continuation bytes alone are nobody's start: nothing to wait for */
-	assert_int_equal(gen_whole_chars("\x80\x80\x80\x80", 4), 4);
+	assert_int_equal(generator_whole_chars("\x80\x80\x80\x80", 4), 4);
 }
 
 static void
@@ -31,12 +31,12 @@ bytes_of_tokens(void **state)
 
 	(void)state;
 	for (uint32_t id = 0; id < 6; id++)	/* 4 and 5 are no tokens */
-		gen_put_token(&v, id, &b);
+		generator_put_token(&v, id, &b);
 	assert_int_equal(b.n, 6);
 	assert_memory_equal(b.p, " the \n", 6);
 	buf_reset(&b);
 	v.kind = VOCAB_BYTE_LEVEL;
-	gen_put_token(&v, 0, &b);
+	generator_put_token(&v, 0, &b);
 	assert_int_equal(b.n, 9);
 	buf_clear(&b);
 }

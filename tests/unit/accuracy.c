@@ -1,21 +1,21 @@
-/* score.c - accuracy, length normalization, distance from guessing */
+/* accuracy.c - accuracy, length normalization, distance from guessing */
 #include "tests/unit/test.h"
 
 #include <math.h>
 
-#include "sample/score.h"
+#include "sample/accuracy.h"
 
 static void
-add(struct score *s, const double *logprob, const size_t *bytes, size_t k,
+add(struct accuracy *s, const double *logprob, const size_t *bytes, size_t k,
     size_t answer)
 {
-	score_add_choices(s, score_pick(logprob, bytes, k), k, answer);
+	accuracy_add_choices(s, accuracy_pick(logprob, bytes, k), k, answer);
 }
 
 static void
 choices_raw_and_normalized(void **state)
 {
-	struct score s = {0};
+	struct accuracy s = {0};
 
 	(void)state;
 	/* raw prefers the short choice 0, by the byte choice 1 is better */
@@ -30,37 +30,37 @@ choices_raw_and_normalized(void **state)
 static void
 rate_and_error(void **state)
 {
-	struct score_rate r = score_rate(30, 101);
+	struct accuracy_rate r = accuracy_rate(30, 101);
 
 	(void)state;
 	assert_true(fabs(r.p - 30.0 / 101) < 1e-15);
 	assert_true(fabs(r.stderror - sqrt(r.p * (1 - r.p) / 100)) < 1e-15);
-	assert_true(score_rate(1, 1).stderror == 0);
+	assert_true(accuracy_rate(1, 1).stderror == 0);
 }
 
 static void
 distance_from_guessing(void **state)
 {
-	struct score s = {0};
+	struct accuracy s = {0};
 
 	(void)state;
-	assert_true(score_z(&s, 0) == 0);
+	assert_true(accuracy_z(&s, 0) == 0);
 	for (int i = 0; i < 100; i++)
 		add(&s, (double[]){-1, -2, -3, -4},
 				  (size_t[]){1, 1, 1, 1}, 4, i % 2 ? 0 : 3);
 	/* 50 right of 100 guessed at 1/4: (50 - 25) / sqrt(18.75) */
 	assert_int_equal(s.right, 50);
-	assert_true(fabs(score_z(&s, s.right) - 25 / sqrt(18.75)) < 1e-12);
+	assert_true(fabs(accuracy_z(&s, s.right) - 25 / sqrt(18.75)) < 1e-12);
 }
 
 static void
 continuations(void **state)
 {
-	struct score s = {0};
+	struct accuracy s = {0};
 
 	(void)state;
-	score_add(&s, -2.5, 3, 1);
-	score_add(&s, -1.5, 1, 0);
+	accuracy_add(&s, -2.5, 3, 1);
+	accuracy_add(&s, -1.5, 1, 0);
 	assert_int_equal(s.lines, 2);
 	assert_int_equal(s.greedy, 1);
 	assert_int_equal(s.tokens, 4);

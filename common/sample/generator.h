@@ -1,27 +1,27 @@
 /*
- * generate.h - text from a model, and the log-likelihood of given tokens
+ * generator.h - text from a model, and the log-likelihood of given tokens
  *
- * Wraps decode.h for sequences of tokens: prompts in pieces, then one token
- * a step for every sequence of a batch until each has ended.
+ * Wraps decode.h for sequences of tokens: prompts in chunks, then one token
+ * per step for every sequence of a batch, until each has ended.
  */
-#ifndef ASSAY_GENERATE_H
-#define ASSAY_GENERATE_H
+#ifndef ASSAY_GENERATOR_H
+#define ASSAY_GENERATOR_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "tokenizer/bpe.h"
 #include "model/llama.h"
 #include "model/sampler.h"
 #include "record/vocab.h"
+#include "tokenizer/bpe.h"
 
 enum gen_end { GEN_RUNNING, GEN_EOS, GEN_STOP, GEN_LENGTH };
 
 struct gen_opts {
 	struct sampler sampler;
-	int64_t max_tokens;		/* >= 1, for each sequence */
+	int64_t max_tokens;		/* >= 1, per sequence */
 	const char *const *stop;	/* texts that end a sequence */
 	size_t nstop;
 	int logprobs;			/* wanted? */
@@ -31,32 +31,34 @@ struct gen_seq {
 	/* in: borrowed */
 	const uint32_t *prompt;
 	size_t nprompt;			/* >= 1 */
-	uint64_t number;		/* of the prompt: part of every draw */
-	/* out: zero before; clear with gen_seq_clear() */
+	uint64_t number;		/* of the prompt: seeds its draws */
+	/* out: zero before; clear with generator_seq_clear() */
 	struct ids out;
 	double *logprob;		/* (out.n), NULL unless wanted */
 	struct buf text;		/* bytes; may end inside a character */
 	enum gen_end end;
 	size_t shown;			/* bytes of text that are final */
 };
-void gen_seq_clear(struct gen_seq *s);
+void generator_seq_clear(struct gen_seq *s);
 
 struct generator;
 
-/* Keeps both; v NULL: no text is made.  eos: m's configuration has it. */
+/*
+ * Keeps both.  v NULL: only token ids, no text.  Sequences end at the EOS ids
+ * of m's configuration.
+ */
 struct generator *generator_new(struct llama *m, const struct vocab *v);
 void generator_free(struct generator *g);		/* NULL is fine */
 
-/* Are all ids of a prompt in the vocabulary, and is there room for it? */
+/* -1 if a prompt is too long, or an id of it is not in the vocabulary. */
 int generator_check(const struct generator *g, const uint32_t *id, size_t n,
 		    const struct gen_opts *o, struct err *e);
 
 /*
  * Continue n sequences.  step (or NULL) is called after each token of a
- * sequence, with shown moved to the end of the last whole character that no
- * stop text can take back any more.  -1: broken logits, a prompt with an id
- * outside the vocabulary, or too many positions (llama's are the bound), or
- * what step returned below 0.
+ * sequence, with `shown` after the last whole character that no stop text can
+ * take back.  -1: NaN logits, a prompt that generator_check() refuses, or
+ * step returned less than 0.
  */
 typedef int (*gen_step)(void *ctx, struct gen_seq *s, struct err *e);
 int generator_run(struct generator *g, struct gen_seq *v, size_t n,
@@ -64,10 +66,10 @@ int generator_run(struct generator *g, struct gen_seq *v, size_t n,
 		  struct err *e);
 
 /*
- * Log-likelihood of continuations of one context: prefix (nprefix >= 1 ids)
- * is fed by generator_context(), then any number of generator_score() give
- * for each id of a continuation logprob[i] = ln p(id[i] | prefix, id[..i))
- * and whether every id was the greedy choice.
+ * Log-likelihood of continuations of one context.  generator_context() feeds
+ * the prefix (nprefix >= 1 ids, continuations of at most `longest` ids); then
+ * each generator_score() sets logprob[i] = ln p(id[i] | prefix, id[..i)), and
+ * *greedy to whether every id is the greedy choice.
  */
 int generator_context(struct generator *g, const uint32_t *prefix,
 		      size_t nprefix, size_t longest, struct err *e);
@@ -76,21 +78,17 @@ int generator_score(struct generator *g, const uint32_t *id, size_t n,
 
 /*
  * After generator_context() with longest >= n: how probable id is at each of
- * the n next places, while the greedy token is taken at every one of them.
- * logprob[k] = ln p(id | prefix, k greedy tokens).  Returns the number of
- * places, less than n where greedy text ends before; -1 on error.
+ * the next n positions of greedy text.  logprob[k] = ln p(id | prefix, k
+ * greedy tokens).  Returns the number of positions, less than n if EOS comes
+ * first; -1 on error.
  */
 int generator_ahead(struct generator *g, uint32_t id, size_t n,
 		    double *logprob, struct err *e);
 
-/*
- * Append the bytes that a token stands for inside a text; special tokens are
- * empty.
- */
-void gen_put_token(const struct vocab *v, uint32_t id, struct buf *b);
+/* Append the bytes of a token inside a text; special tokens have none. */
+void generator_put_token(const struct vocab *v, uint32_t id, struct buf *b);
 
-/* Length of the longest prefix of p[0..n) that does not end inside a
- * character of UTF-8. */
-size_t gen_whole_chars(const char *p, size_t n);
+/* Length of p[0..n) without an incomplete UTF-8 character at its end. */
+size_t generator_whole_chars(const char *p, size_t n);
 
 #endif

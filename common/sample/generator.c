@@ -1,17 +1,19 @@
 /*
- * generate.c - see generate.h
+ * generator.c - see generator.h
  *
- * Prompts go through in pieces of PIECE rows, one sequence after another, so
- * that the rows of a product, and with them every bit, do not depend on what
- * else is in the batch.  Then each step feeds one row for every sequence that
- * still runs.  The decoder is made for the largest batch seen and kept.
+ * Prompts go through the model PIECE rows at a time, one sequence after
+ * another, so that the rows of a matmul, and with them every bit, do not
+ * depend on the rest of the batch.  Then each step feeds one row for every
+ * sequence still running.  The decoder is made for the largest batch seen and
+ * kept.
  */
-#include "sample/generate.h"
+#include "sample/generator.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "model/decode.h"
 
 enum { PIECE = 256 };
@@ -63,7 +65,7 @@ generator_free(struct generator *g)
 }
 
 void
-gen_seq_clear(struct gen_seq *s)
+generator_seq_clear(struct gen_seq *s)
 {
 	free(s->out.v);
 	free(s->logprob);
@@ -77,9 +79,9 @@ check_ids(const struct generator *g, const uint32_t *id, size_t n,
 {
 	for (size_t i = 0; i < n; i++)
 		if (id[i] >= (uint64_t)g->m->c.vocab)
-			return err_set(e, "token %zu has id %u, the model's "
-				       "vocabulary ends at %lld", i, id[i],
-				       (long long)g->m->c.vocab - 1);
+			return err_set(e, "token %zu has id %u, but the model's "
+				       "vocabulary has %lld tokens", i, id[i],
+				       (long long)g->m->c.vocab);
 	return 0;
 }
 
@@ -87,8 +89,8 @@ static int
 check_positions(const struct generator *g, int64_t positions, struct err *e)
 {
 	if (positions > g->m->positions)
-		return err_set(e, "%lld positions asked for, the tables of "
-			       "this model were made for %lld",
+		return err_set(e, "%lld positions are needed, and the model "
+			       "was loaded for at most %lld",
 			       (long long)positions,
 			       (long long)g->m->positions);
 	return 0;
@@ -103,7 +105,7 @@ generator_check(const struct generator *g, const uint32_t *id, size_t n,
 	return check_positions(g, (int64_t)n + o->max_tokens, e);
 }
 
-/* A decoder with room for slots sequences of so many positions. */
+/* Make room for `slots` sequences of `positions` tokens. */
 static int
 prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 {
@@ -132,7 +134,7 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 	return 0;
 }
 
-/* Run ids[0..n) of one slot from position at, n <= PIECE. */
+/* Run id[0..n) of one slot from position `at`, n <= PIECE. */
 static void
 run_rows(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
 	 size_t at)
@@ -145,7 +147,7 @@ run_rows(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
 	decoder_run(g->d, (int64_t)n, g->tok, g->slot, g->pos);
 }
 
-/* Feed id[0..n) of a slot; logits of the last one when wanted. */
+/* Feed id[0..n) of a slot; logits (or NULL) gets those of the last. */
 static void
 feed(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
      float *logits)
@@ -163,7 +165,7 @@ feed(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
 /* ---- text ---- */
 
 void
-gen_put_token(const struct vocab *v, uint32_t id, struct buf *b)
+generator_put_token(const struct vocab *v, uint32_t id, struct buf *b)
 {
 	struct span t;
 	const char *p, *end, *mark;
@@ -176,7 +178,7 @@ gen_put_token(const struct vocab *v, uint32_t id, struct buf *b)
 		return;
 	}
 	for (p = t.p, end = t.p + t.n; p < end; p = mark + 3) {
-		mark = memmem(p, (size_t)(end - p), "\xe2\x96\x81", 3);
+		mark = memmem(p, (size_t)(end - p), VOCAB_SPACE, 3);
 		if (!mark) {
 			buf_put(b, p, (size_t)(end - p));
 			return;
@@ -187,13 +189,12 @@ gen_put_token(const struct vocab *v, uint32_t id, struct buf *b)
 }
 
 size_t
-gen_whole_chars(const char *p, size_t n)
+generator_whole_chars(const char *p, size_t n)
 {
 	size_t back = 0, want;
 	unsigned char c;
 
-	while (back < 3 && back < n && ((unsigned char)p[n - 1 - back] & 0xc0)
-	       == 0x80)
+	while (back < 3 && back < n && utf8_is_cont(p[n - 1 - back]))
 		back++;
 	if (back == n)
 		return n;
@@ -202,8 +203,8 @@ gen_whole_chars(const char *p, size_t n)
 	return back + 1 < want ? n - 1 - back : n;
 }
 
-/* End of what a stop text can still take back: its start may stand at the
- * end of the text. */
+/* End of the text that no stop text can cut off any more: the text may end
+ * with the start of one. */
 static size_t
 safe_end(const struct gen_opts *o, const struct buf *t)
 {
@@ -222,7 +223,7 @@ safe_end(const struct gen_opts *o, const struct buf *t)
 	return end;
 }
 
-/* Cut the text at the first stop that the last `added` bytes completed. */
+/* Truncate the text at the first stop that its last `added` bytes complete. */
 static int
 find_stop(const struct gen_opts *o, struct buf *t, size_t added)
 {
@@ -248,17 +249,15 @@ static void
 keep_token(struct gen_seq *s, uint32_t id, const float *logits, size_t v,
 	   const struct gen_opts *o)
 {
-	if (s->out.n == s->out.cap) {
-		s->out.cap = s->out.cap ? 2 * s->out.cap : 64;
-		s->out.v = xreallocarray(s->out.v, s->out.cap,
-					 sizeof(*s->out.v));
-		if (o->logprobs)
-			s->logprob = xreallocarray(s->logprob, s->out.cap,
-						   sizeof(*s->logprob));
-	}
-	if (o->logprobs)
-		s->logprob[s->out.n] = sampler_logprob(logits, v, id);
-	s->out.v[s->out.n++] = id;
+	size_t cap = s->out.cap;
+
+	ids_add(&s->out, id);
+	if (!o->logprobs)
+		return;
+	if (s->out.cap != cap)
+		s->logprob = xreallocarray(s->logprob, s->out.cap,
+					   sizeof(*s->logprob));
+	s->logprob[s->out.n - 1] = sampler_logprob(logits, v, id);
 }
 
 /* Take the next token of a sequence from its logits. */
@@ -277,20 +276,20 @@ advance(struct generator *g, struct gen_seq *s, const float *logits,
 		s->end = GEN_EOS;
 	} else {
 		if (g->v)
-			gen_put_token(g->v, (uint32_t)id, &s->text);
+			generator_put_token(g->v, (uint32_t)id, &s->text);
 		if (find_stop(o, &s->text, s->text.n - before))
 			s->end = GEN_STOP;
 		else if (s->out.n == (size_t)o->max_tokens)
 			s->end = GEN_LENGTH;
 	}
 	s->shown = s->end ? s->text.n
-			  : gen_whole_chars(s->text.p, safe_end(o, &s->text));
+			  : generator_whole_chars(s->text.p, safe_end(o, &s->text));
 	return 0;
 }
 
 /* ---- a batch ---- */
 
-/* One step for all that still run; returns how many, or -1. */
+/* One step of every running sequence; returns their number, or -1. */
 static ptrdiff_t
 step_all(struct generator *g, struct gen_seq *v, size_t n,
 	 const struct gen_opts *o, gen_step step, void *ctx, struct err *e)

@@ -1,0 +1,103 @@
+/*
+ * session.c - see session.h
+ */
+#include "sample/session.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+int
+session_encode(struct session *s, const struct prompt_text *t, int first,
+	       struct ids *out, struct err *e)
+{
+	if (t->ids) {
+		for (size_t i = 0; i < t->n; i++)
+			ids_add(out, t->ids[i]);
+		return 0;
+	}
+	if (!s->enc)
+		return err_set(e, "this is text, but the model folder has no "
+			       "tokenizer.json: use --tokenizer, or give "
+			       "token ids");
+	if (first && s->bos >= 0)
+		ids_add(out, (uint32_t)s->bos);
+	bpe_encode(s->enc, t->text, out);
+	if (first && t->text.n && t->text.p[t->text.n - 1] == ' ')
+		s->space_end++;
+	return 0;
+}
+
+int
+session_no_context(struct err *e)
+{
+	return err_set(e, "the text is empty and the model has no BOS token: "
+		       "there is nothing to start from");
+}
+
+void
+session_put_id(const struct prompt_line *l, struct buf *b)
+{
+	buf_putc(b, '{');
+	if (l->id.n) {
+		json_put_key(b, "id");
+		buf_put(b, l->id.p, l->id.n);
+	}
+}
+
+void
+session_put_ids(struct buf *b, const char *key, const uint32_t *id, size_t n)
+{
+	json_put_key(b, key);
+	buf_putc(b, '[');
+	for (size_t i = 0; i < n; i++)
+		buf_printf(b, "%s%u", i ? "," : "", id[i]);
+	buf_putc(b, ']');
+}
+
+void
+session_put_reals(struct buf *b, const char *key, const double *v, size_t n)
+{
+	json_put_key(b, key);
+	buf_putc(b, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			buf_putc(b, ',');
+		json_put_real(b, v[i]);
+	}
+	buf_putc(b, ']');
+}
+
+int
+session_line_err(const struct prompt_line *l, const struct err *why,
+		 struct err *e)
+{
+	return err_set(e, "%s:%" PRIu64 ": %s", l->file, l->lineno, why->msg);
+}
+
+void
+session_warn(const struct session *s)
+{
+	if (s->space_end)
+		warn("%" PRIu64 " of %" PRIu64 " texts end with a space: move "
+		     "it to the start of the continuation", s->space_end,
+		     s->texts);
+	if (s->joint_differs)
+		warn("%" PRIu64 " continuations tokenize differently when "
+		     "joined with their context", s->joint_differs);
+	if (s->past_end)
+		warn("%" PRIu64 " of %" PRIu64 " texts exceed the model's "
+		     "context of %" PRId64 " tokens", s->past_end, s->texts,
+		     s->positions);
+}
+
+void
+session_print_rate(const struct session *s, FILE *f)
+{
+	fprintf(f, "%" PRIu64 " texts, %" PRIu64 " tokens read, %" PRIu64
+		" generated or scored, %.1f tokens/s\n", s->texts,
+		s->tokens_in, s->tokens_out,
+		(double)(s->tokens_in + s->tokens_out) /
+		(clock_s() - s->start));
+}
