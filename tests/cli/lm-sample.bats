@@ -313,7 +313,7 @@ agrees() {
 		$M/qwen3/tokenizer.json"; do
 		run "$BIN/"$c --model "$T/run"
 		[ "$status" -eq 2 ]
-		[[ $output == *"$T/run: "*" a run"*latest ]]
+		[[ $output == *"$T/run: is a run folder, not a model"*latest ]]
 	done
 	run "$BIN/lm-sample" --prompt a
 	[ "$status" -eq 2 ]
