@@ -1,9 +1,8 @@
 /*
- * kernels.c - open a table by name; where device memory comes from
+ * kernels.c - open a table by name; memory and weights of host tables
  *
- * The tables of this build are named here and nowhere else.  Memory of the
- * host tables is plain memory; large blocks ask for huge pages, because the
- * products walk over megabytes and would otherwise miss the TLB.
+ * Host tables use plain memory; large blocks ask for huge pages, because a
+ * matmul walks over megabytes and would otherwise miss the TLB.
  */
 #include "kernels/kernels.h"
 
@@ -91,7 +90,7 @@ kernels_open(const char *name, int threads, struct err *e)
 	else if (strncmp(name, "cpu:", 4) == 0)
 		k = cpu_open(name + 4, threads, e);
 	else
-		err_set(e, "kernels: no table '%s': ref, cpu or cpu:ISA", name);
+		err_set(e, "kernels: unknown table '%s': use cpu, cpu:ISA or ref", name);
 	if (!k)
 		return NULL;
 	k->mem_get = host_get;

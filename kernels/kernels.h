@@ -1,23 +1,23 @@
 /*
  * kernels.h - arithmetic on device memory: the contract
  *
- * A table (struct kernels) is a set of functions that work on memory of one
- * device.  `ref` is the definition: plain loops, double accumulators.  `cpu`
- * is fast.  Every other table must agree with ref within the tolerance below
- * on any shape, and with itself bit for bit: from run to run and for any
+ * A table (struct kernels) is a set of functions that work on the memory of
+ * one device.  `ref` is the definition: plain loops, double accumulators.
+ * `cpu` is fast.  Every table must agree with ref within the tolerance below
+ * on any shape, and with itself bit for bit: from run to run, and with any
  * number of threads (reductions have a fixed order).
  *
- * Memory.  A pointer called "device" below comes from alloc() or from
- * weight->data, or points inside such a block (add byte offsets freely, keep
- * the alignment of the element).  The host may not dereference it.  Fresh
- * memory holds anything; an entry with "accumulate" reads its output, all
+ * Memory.  A pointer called "device" below comes from alloc() or
+ * weight->data, or points into such a block (add byte offsets freely, keep
+ * the alignment of the element).  The host must not dereference it.  Fresh
+ * memory is uninitialized.  An entry with "accumulate" reads its output, all
  * others overwrite it.
  *
- * Time.  All entries, upload, copy, zero, release and weight_free included,
- * may be queued; they take effect in the order of the calls.  They are done
- * when sync() or download() returns.  The argument struct of an entry is
- * copied by the call.  The SOURCE OF AN UPLOAD IS NOT: it must stay valid
- * and unchanged until the next sync() or download() returns.
+ * Time.  All entries, and upload, copy, zero, release and weight_free, may be
+ * queued; they take effect in the order of the calls.  They are done when
+ * sync() or download() returns.  The argument struct of an entry is copied by
+ * the call.  The SOURCE OF AN UPLOAD IS NOT: it must stay valid and unchanged
+ * until the next sync() or download() returns.
  *
  * Use.  Arguments are passed as a struct, so that calls name them:
  *
@@ -25,36 +25,36 @@
  *		.n = N, .c = C, .dt = K_BF16, .x = x, .w = w,
  *		.eps = 1e-6f, .y = h, .rstd = rstd });
  *
- * One thread at a time may use a table.  Shapes that a table cannot do do
- * not exist: sizes are any number >= 1 (head dimension even, at most 256).
+ * Only one thread at a time may use a table.  Every table supports every
+ * shape: sizes are any number >= 1 (head dimension even, at most 256).
  *
  * Letters, the same everywhere:
- *	B sequences, T tokens a sequence, N = B*T rows (tokens), n in code
+ *	B sequences, T tokens per sequence, N = B*T rows (tokens), n in code
  *	C hidden size, H query heads, G key/value heads (H a multiple of G),
- *	D head dimension, Q = (H + 2G) * D, F feed-forward size,
- *	V vocabulary, Vp vocabulary with padding (rows of the weight)
- * Arrays are dense and row-major: (N, C) means element (n, c) at n*C + c.
+ *	D head dimension, Q = (H + 2G) * D, F intermediate size of the MLP,
+ *	V vocabulary, Vp padded vocabulary (rows of the weight)
+ * Arrays are dense and row-major: element (n, c) of (N, C) is at n*C + c.
  *
- * Types.  dt is the compute type: K_F32 or K_BF16, the type of weights and
+ * Types.  dt is the compute type, K_F32 or K_BF16: the type of weights and
  * activations.  The residual stream (N, C) and its gradient are f32 in both
- * modes; so are all weight gradients, master weights, moments, losses and
- * statistics.  Sums are accumulated in f32 or better, whatever the storage,
- * and rounded once (to nearest even) where the result is stored.  bf16
- * products may treat subnormals as zero.
+ * modes, as are all weight gradients, master weights, moments, losses and
+ * statistics.  Sums are accumulated in f32 or better and rounded once, to
+ * nearest even, where the result is stored.  bf16 matmuls may flush
+ * subnormals to zero.
  *
- * Tolerance, against ref: |y - ref| <= tol * |ref| in the 2-norm of the whole
- * output; tol is 1e-5 in fp32 and 1e-2 in bf16 (storage of one value costs
- * up to 4e-3; attention and loss round intermediate probabilities too).
+ * Tolerance against ref: |y - ref| <= tol * |ref| in the 2-norm of the whole
+ * output; tol is 1e-5 in fp32 and 1e-2 in bf16 (storing a value costs up to
+ * 4e-3; attention and loss also round intermediate probabilities).
  * NaN and infinity in the input reach the output.
  *
- * HF names.  Weights that share their input are one weight object, so that
- * they are one product; each tensor of a Llama or Qwen3 checkpoint is a range
- * of whole rows of it, contiguous in data, gradient, master and moments:
- *	qkv  (Q, C)	rows [0, H*D) q_proj, [H*D, (H+G)*D) k_proj, rest v_proj
+ * HF names.  Weights with the same input are one weight object, so that they
+ * are one matmul.  Each tensor of a Llama or Qwen3 checkpoint is a range of
+ * whole rows of it, contiguous in data, gradient, master and moments:
+ *	qkv  (Q, C)	rows [0, H*D) q_proj, [H*D, (H+G)*D) k_proj, then v_proj
  *	o    (C, H*D)	o_proj
  *	gu   (2F, C)	rows [0, F) gate_proj, [F, 2F) up_proj
  *	down (C, F)	down_proj
- *	head (Vp, C)	lm_head, or embed_tokens when tied; rows [V, Vp) padding
+ *	head (Vp, C)	lm_head, or embed_tokens if tied; rows [V, Vp) padding
  */
 #ifndef ASSAY_KERNELS_H
 #define ASSAY_KERNELS_H
@@ -66,7 +66,7 @@
 
 enum kdtype { K_F32, K_BF16 };
 
-/* What a weight object is used for; decides which copies a table keeps. */
+/* What a weight is used for; decides which packed copies a table keeps. */
 enum kweight_use {
 	K_USE_FWD = 1,		/* matmul_fwd, ce_head */
 	K_USE_BWD = 2,		/* matmul_dx, ce_head with dh */
@@ -77,9 +77,9 @@ struct kernels;
 
 /*
  * A matrix (out, in) that multiplies activations.  data is the device copy,
- * row-major, type dt.  A table may keep other layouts beside it: whoever
- * writes data otherwise than by adamw() calls weight_update() before the
- * next product.  The struct is host memory; read it, do not write it.
+ * row-major, type dt.  A table may also keep packed copies: after any write
+ * to data except by adamw(), call weight_update() before the next matmul.
+ * The struct is host memory, read-only for callers.
  */
 struct kweight {
 	enum kdtype dt;
@@ -91,7 +91,7 @@ struct kweight {
 
 /* --- embedding --- */
 
-/* y[n] = scale * w[tok[n]].  0 <= tok < rows of w: the caller checked. */
+/* y[n] = scale * w[tok[n]].  The caller has checked 0 <= tok < rows of w. */
 struct k_embed_fwd {
 	int64_t n, c;
 	enum kdtype dt;		/* of w */
@@ -131,8 +131,8 @@ struct k_rmsnorm_fwd {
  * With g = dy * w, s[n] = mean_c(g * x) * rstd^2:
  *	dx (+)= rstd * (g - x * s)
  *	dw (+)= sum over n, in fixed order, of dy * x * rstd
- * dxc gets dx, as it stands afterwards, in type dt: the operand of the next
- * matmul_dx.  NULL: not wanted (always so in fp32, where dx itself serves).
+ * dxc, if not NULL, gets the resulting dx in type dt, the operand of the next
+ * matmul_dx (in fp32 pass NULL and use dx itself).
  */
 struct k_rmsnorm_bwd {
 	int64_t n, c;
@@ -148,12 +148,12 @@ struct k_rmsnorm_bwd {
 	int dw_accumulate;
 };
 
-/* --- products with weights --- */
+/* --- matmul --- */
 
 /*
- * y = x * w^T, plus add where add is not NULL (then of y's shape and type;
- * add may be y: y += x * w^T).  ydt is dt or K_F32 (residual stream, logits).
- * Few rows (decoding) stream the weights at the speed of memory.
+ * y = x * w^T, plus add if add is not NULL (of y's shape and type; add may be
+ * y: y += x * w^T).  ydt is dt or K_F32 (residual stream, logits).  With few
+ * rows (decoding) the speed is that of reading the weight once.
  */
 struct k_matmul_fwd {
 	const struct kweight *w;	/* (out, in) */
@@ -182,15 +182,15 @@ struct k_matmul_dw {
 	int accumulate;
 };
 
-/* --- query, key: optional norm a head, rotation --- */
+/* --- RoPE, and the optional norms of query and key heads --- */
 
 /*
  * For each of the H + G heads of q and k, x the D values of a head:
  *	with qw: x = x / sqrt(mean x^2 + eps) * qw (k: kw)
  *	y[i]       = x[i] * cos[p][i]       - x[i + D/2] * sin[p][i]
  *	y[i + D/2] = x[i + D/2] * cos[p][i] + x[i] * sin[p][i]     i < D/2
- * with p = pos[n].  v is copied.  out may be in; not if a backward pass with
- * norms shall follow.  cos and sin come from the host, f32 of the double value.
+ * with p = pos[n].  v is copied.  out may be in, unless rope_bwd with norms
+ * follows.  cos and sin are computed in double and rounded to f32.
  */
 struct k_rope_fwd {
 	int64_t n, h, g, d;
@@ -203,7 +203,7 @@ struct k_rope_fwd {
 	float eps;
 };
 
-/* Gradient of the same, in place: from that of out to that of in. */
+/* Backward, in place: dqkv is the gradient of out, and becomes that of in. */
 struct k_rope_bwd {
 	int64_t n, h, g, d;
 	enum kdtype dt;
@@ -211,7 +211,7 @@ struct k_rope_bwd {
 	const int32_t *pos;	/* (N) */
 	const float *cos, *sin;	/* (positions, D/2) */
 	const void *qw, *kw;	/* (D) or NULL */
-	const void *in;		/* (N, Q) of rope_fwd; NULL without norms */
+	const void *in;		/* (N, Q) as in rope_fwd; NULL without norms */
 	float eps;
 	float *dqw, *dkw;	/* (D), (+)=; NULL without norms */
 	int accumulate;		/* of dqw, dkw */
@@ -221,10 +221,11 @@ struct k_rope_bwd {
 
 /*
  * Row t of sequence b attends to rows j of the same sequence with
- * start[b,t] <= j <= t: start is the first row of t's document (so it never
- * decreases within a sequence and start <= t).  NULL: 0 everywhere.
+ * start[b,t] <= j <= t: start is the first row of t's document (it never
+ * decreases within a sequence, and start <= t).  NULL: 0 everywhere.
  *	s[j] = scale * q . k[j];  lse = log sum exp s;  o = sum exp(s - lse) v[j]
- * Query head h uses key/value head h / (H / G).  Memory O(N), not O(T * T).
+ * Grouped-query attention: query head h uses key/value head h / (H / G).
+ * Memory is O(N), not O(T * T).
  */
 struct k_attn_fwd {
 	int64_t b, t, h, g, d;
@@ -249,8 +250,8 @@ struct k_attn_bwd {
 };
 
 /*
- * Cache of one layer: kc and vc (slots, G, P, D), P positions a slot.
- * kv_put writes the k and v of each row to its slot and position.
+ * The KV cache of a layer: kc and vc (slots, G, P, D), P positions per slot.
+ * kv_put writes k and v of each row to its slot and position.
  */
 struct k_kv_put {
 	int64_t n, h, g, d, p;
@@ -262,8 +263,8 @@ struct k_kv_put {
 };
 
 /*
- * Each row attends to positions 0..pos[n] of its slot.  Used for decoding (a
- * row a sequence) and for prompts in chunks (rows of one slot in a row).
+ * Each row attends to positions 0..pos[n] of its slot.  For decoding (one row
+ * per sequence) and prompts in chunks (consecutive rows of one slot).
  */
 struct k_attn_cache {
 	int64_t n, h, g, d, p;
@@ -285,7 +286,7 @@ struct k_swiglu_fwd {
 	void *a;		/* (N, F) */
 };
 
-/* dgu may be gu.  With a not NULL, a is computed again (saves keeping it). */
+/* dgu may be gu.  If a is not NULL, a is recomputed, so it need not be kept. */
 struct k_swiglu_bwd {
 	int64_t n, f;
 	enum kdtype dt;
@@ -304,8 +305,8 @@ struct k_swiglu_bwd {
  * target -1: no target, loss 0 (logz is still computed).  With dh:
  *	dl[n,j] = scale * (p[n,j] * (1 + 2 * zcoef * logz[n]) - [j == target])
  *	dh = dl * w,  dw (+)= dl^T * h	(rows without target: dl = 0)
- * that is, the gradient of scale * sum(loss + zcoef * logz^2).  Rows [v, Vp)
- * of dw get 0.  Logits never stand in memory all at once.
+ * which is the gradient of scale * sum(loss + zcoef * logz^2).  Rows [v, Vp)
+ * of dw get 0.  The logits are never in memory all at once.
  */
 struct k_ce_head {
 	const struct kweight *w;	/* (Vp, C) */
@@ -326,8 +327,8 @@ struct k_ce_head {
  * One step of AdamW on n numbers, g' = gscale * g, t the step from 1:
  *	m = beta1 * m + (1 - beta1) * g';  v = beta2 * v + (1 - beta2) * g'^2
  *	p -= lr * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay * p)
- * then p, rounded to type wdt, is written to w (with weight: to weight->data,
- * and the layouts beside it are brought up to date).  p is the master copy.
+ * then p, the master copy, rounded to wdt, is written to w, or to
+ * weight->data, whose packed copies are updated.
  */
 struct k_adamw {
 	int64_t n;
@@ -341,14 +342,14 @@ struct k_adamw {
 	enum kdtype wdt;
 };
 
-/* out[0] = sum of g^2, in double and fixed order. NaN and inf show. */
+/* out[0] = sum of g^2, in double, in fixed order; NaN and inf propagate. */
 struct k_sumsq {
 	int64_t n;
 	const float *g;		/* (n) */
 	double *out;		/* (1) */
 };
 
-/* --- moving --- */
+/* --- conversion --- */
 
 /* Convert n numbers between types. */
 struct k_cast {
@@ -361,10 +362,10 @@ struct k_cast {
 
 struct kernels {
 	const char *name;	/* "ref", "cpu" */
-	const char *isa;	/* what computes products: "avx512_bf16"... */
+	const char *isa;	/* instruction set: "avx512_bf16"... */
 	int threads;
 
-	/* Device memory, 64-byte aligned; ends the program when out of it. */
+	/* Device memory, 64-byte aligned; exits if there is none left. */
 	void *(*alloc)(struct kernels *k, size_t bytes);
 	void (*release)(struct kernels *k, void *p);	/* NULL is fine */
 	void (*upload)(struct kernels *k, void *dst, const void *src, size_t n);
@@ -400,19 +401,18 @@ struct kernels {
 	void (*cast)(struct kernels *k, const struct k_cast *a);
 
 	/*
-	 * The rate, in operations a second, that this table's device shows
-	 * on a large product of type dt, measured at the first call (under
-	 * half a second); 0: unknown.  The yardstick of model-FLOP use.
+	 * Operations per second in a large matmul of type dt, measured at the
+	 * first call (under half a second); 0: unknown.  The reference for
+	 * model FLOP utilization.
 	 */
 	double (*peak)(struct kernels *k, enum kdtype dt);
 
-	/* Done after sync().  Frees the table; what it allocated before must
-	 * have been released. */
+	/* Syncs and frees the table; its memory must have been released. */
 	void (*close)(struct kernels *k);
 
 	/*
 	 * Where device memory comes from; set by kernels_open().  A wrapper
-	 * may exchange them before the first use.  get is 64-byte aligned.
+	 * may replace them before the first use.  get is 64-byte aligned.
 	 */
 	void *(*mem_get)(void *ctx, size_t bytes);
 	void (*mem_put)(void *ctx, void *p);
@@ -421,7 +421,7 @@ struct kernels {
 	void *priv;		/* the table's own */
 };
 
-/* Every entry that takes an argument struct, for wrappers and tests. */
+/* All entries that take an argument struct, for wrappers and tests. */
 #define KERNEL_OPS(X) \
 	X(embed_fwd) X(embed_bwd) X(rmsnorm_fwd) X(rmsnorm_bwd) \
 	X(matmul_fwd) X(matmul_dx) X(matmul_dw) X(rope_fwd) X(rope_bwd) \
@@ -429,12 +429,11 @@ struct kernels {
 	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(adamw) X(sumsq) X(cast)
 
 /*
- * Open a table by name: "cpu", "ref", or for tests "cpu:ISA" with ISA one of
- * amx, avx512_bf16, avx512, avx2, scalar (no instruction above that is used;
- * a process settles it once) or packed (all there is, and weights kept in
- * oneDNN's layout too, as is done by itself on processors with AMX).
- * threads >= 1 (ref uses one).  NULL: unknown name, or the processor lacks
- * what was asked for.
+ * Open a table by name: "cpu", "ref", or for tests "cpu:ISA", where ISA is
+ * amx, avx512_bf16, avx512, avx2, scalar (the limit is set once per process),
+ * or packed (no limit, and packed copies of weights as on processors with
+ * AMX).  threads >= 1 (ref uses one).  NULL: unknown name, or an instruction
+ * set that the processor lacks.
  */
 struct kernels *kernels_open(const char *name, int threads, struct err *e);
 

@@ -3,16 +3,16 @@
  *
  * Forward, a task is a tile of queries of one head.  Its scores against all
  * keys it may see (from the first row of its first document to its own last
- * row) stand in scratch, so softmax is exact in one pass; products run over
- * blocks of at most 512 keys.  Memory is O(tile * T) a thread.
+ * row) are kept in scratch, so that softmax takes one pass; matmuls run over
+ * blocks of at most 512 keys.  Memory is O(tile * T) per thread.
  *
  * Backward, a task is one key/value head of one sequence: it walks the query
  * heads that share it, their tiles and the blocks of keys in order, and owns
- * dk and dv (T, D) in f32, so that nothing is added by two threads.  Scores
- * are computed again from lse.
+ * dk and dv (T, D) in f32, so that no two threads add to the same number.
+ * Scores are recomputed from lse.
  *
- * Blocks start at multiples of 64 below the first key; what lies outside a
- * row's range is masked to zero probability.
+ * Blocks start at multiples of 64 below the first key; keys outside a row's
+ * range get probability zero.
  */
 #include "kernels/cpu/cpu.h"
 
@@ -21,7 +21,7 @@
 
 enum { TILE = 64, BIG_TILE = 128, BLOCK = 512, BLOCK_BWD = 256, ALIGN = 64 };
 
-/* Products a tile needs, by [short last tile][keys in the block]. */
+/* Matmuls of a tile, by [short last tile][keys in the block]. */
 struct plans {
 	const struct gemm *s[2][BLOCK + 1];	/* scores, also do * v^T */
 	const struct gemm *dp[2][BLOCK + 1];

@@ -1,14 +1,14 @@
 /*
  * cpu.h - the fast CPU table, private parts
  *
- * Products go through oneDNN, everything else through the vector loops of
+ * Matmuls go through oneDNN, everything else through the vector loops of
  * vec.h.  Work is cut into tiles by shape alone; an OpenMP team takes tiles
- * in any order, each tile is computed by one thread with a sequential oneDNN
- * primitive, and whatever is summed over tiles is summed in tile order.  So
- * the bits do not depend on the number of threads.
+ * in any order, one thread computes a tile with a sequential oneDNN
+ * primitive, and sums over tiles run in tile order.  So the bits do not depend
+ * on the number of threads.
  *
  *	table.c   open, memory, weights      pool.c   the team, scratch
- *	dnnl.c    products of tiles (the only file that knows oneDNN)
+ *	dnnl.c    matmuls of tiles (the only file that includes oneDNN)
  *	matmul.c head.c attn.c rows.c        the entries
  *	vec_*     vector loops, once for each instruction set
  */
@@ -21,7 +21,7 @@
 #include "kernels/cpu/vec.h"
 #include "kernels/kernels.h"
 
-/* What the processor has, in rising order. */
+/* Instruction sets, in rising order. */
 enum cpu_isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_AVX512_BF16, ISA_AMX };
 
 struct gemm;
@@ -35,8 +35,8 @@ struct cpu_scratch {
 struct cpu {
 	enum cpu_isa isa;
 	int threads;
-	int packed;		/* keep weights in oneDNN's layout too */
-	int plan_only;		/* entries plan but compute nothing: tests */
+	int packed;		/* keep packed copies of bf16 weights */
+	int plan_only;		/* tests: make plans, compute nothing */
 	const struct vec *vec;
 	struct gemms *gemms;
 	struct cpu_scratch *scratch;	/* threads: tiles in work */
@@ -51,7 +51,7 @@ cpu_of(struct kernels *k)
 	return k->priv;
 }
 
-/* NULL isa: the best there is. */
+/* isa NULL: the best that the processor has. */
 struct kernels *cpu_open(const char *isa, int threads, struct err *e);
 
 #define X(op) void cpu_##op(struct kernels *k, const struct k_##op *a);
@@ -68,9 +68,9 @@ void cpu_each(struct cpu *c, int64_t n,
 void *cpu_scratch(struct cpu_scratch *s, size_t n);
 
 /*
- * Cut n into parts of at most `most`, each a multiple of `unit` but the last:
- * the length of a part, such that their number is even where there is more
- * than one (so that 2, 4.. threads get equal shares).
+ * Cut n into parts of at most `most`, each a multiple of `unit` except the
+ * last.  Returns the length of a part; the number of parts is 1 or even, so
+ * that 2, 4... threads get equal shares.
  */
 int64_t cpu_part(int64_t n, int64_t most, int64_t unit);
 
@@ -90,10 +90,11 @@ cpu_at(const void *p, enum kdtype dt, int64_t i)
 /* --- dnnl.c --- */
 
 /*
- * A product of one tile: C (m, n) = A (m, k) B (k, n), added to C where
+ * The matmul of one tile: C (m, n) = A (m, k) B (k, n), added to C if
  * accumulate is set.  A and B are of type dt, C of type cdt; ld is the
  * distance of rows in memory, where a transposed operand's rows in memory are
- * its columns here.  packed: B was packed by gemm_pack(); ldb is the plain one's.
+ * its columns here.  packed: a packed copy of B exists; ldb is that of the
+ * plain one.
  */
 struct gemm_shape {
 	int64_t m, n, k;
@@ -116,9 +117,9 @@ void gemm_run(struct cpu *c, const struct gemm *g, int thread, const void *a,
 
 /*
  * Packed weights: the plan that packs tiles of this shape (any m), the bytes
- * of a packed tile (0: no fast code wants one), and the packing of a plain
- * tile, by any thread.  A plan for a packed tile may yet take the plain one,
- * where no fast code accepts its other strides: gemm_takes_packed().
+ * of a packed tile (0: no fast code uses one), and the packing of a plain
+ * tile, by any thread.  A plan with packed set takes the plain tile where
+ * no fast code accepts the packed one: ask gemm_takes_packed().
  */
 const struct gemm *gemm_pack_plan(struct cpu *c, const struct gemm_shape *s);
 size_t gemm_packed_size(const struct gemm *g);

@@ -1,25 +1,24 @@
 /*
- * dnnl.c - products of tiles through oneDNN, version 2 or 3
+ * dnnl.c - matmuls of tiles through oneDNN, version 2 or 3
  *
- * The only file that knows oneDNN.  A plan is one matmul primitive for one
+ * The only file that includes oneDNN.  A plan is a matmul primitive for one
  * shape, made once and kept.  Three rules make it safe and reproducible:
  *
  *  - a primitive is made while OpenMP's thread count is 1, so that its
- *    blocking never depends on how many threads there are;
- *  - its scratchpad is the user's, one a thread: a primitive executed by two
- *    threads at once would otherwise share it and give wrong results;
- *  - memory objects, which carry the operands' addresses, are one a thread.
+ *    blocking never depends on the number of threads;
+ *  - each thread has its own scratchpad: two threads that execute a primitive
+ *    at once would otherwise share one and give wrong results;
+ *  - each thread has its own memory objects, which hold operand addresses.
  *
- * A plan takes the first form that oneDNN has fast code for: B packed, B as
- * it is, or bf16 widened to f32 (exact; the products are then those of f32).
- * Which layouts and strides a fast implementation accepts depends on the
- * processor and on oneDNN's version (2.6's AMX code refuses rows with gaps);
- * where all refuse, oneDNN falls back to its reference loops, which are 100
- * times slower, and says nothing.  The form depends on the shape alone, never
- * on the number of threads.
+ * A plan uses the first form for which oneDNN has fast code: B packed, B
+ * plain, or bf16 widened to f32 (exact, then multiplied as f32).  Which
+ * layouts and strides the fast code accepts depends on the processor and on
+ * oneDNN's version: the AMX code of 2.6 refuses rows with gaps between them.
+ * Where all of it refuses, oneDNN silently falls back to reference loops that
+ * are 100 times slower.  The form depends on the shape alone.
  *
- * Making a primitive means generating code, about a millisecond; a training
- * step uses a few dozen shapes.
+ * Making a primitive takes about a millisecond, since it generates code; a
+ * training step uses a few dozen shapes.
  */
 #include "kernels/cpu/cpu.h"
 
@@ -53,7 +52,7 @@ struct gemms {
 	struct gemm **hash;	/* 2 * cap slots */
 };
 
-/* oneDNN fails only by lack of memory or a fault of ours. */
+/* oneDNN fails only for lack of memory, or because of a bug here. */
 static void
 check(dnnl_status_t s, const char *what)
 {
@@ -74,7 +73,7 @@ limit_isa(enum cpu_isa isa)
 		[ISA_AMX] = dnnl_cpu_isa_avx512_core_amx,
 	};
 
-	/* Refused once a primitive exists: then the first choice stands. */
+	/* Refused once a primitive exists: then the first limit stays. */
 	(void)dnnl_set_max_cpu_isa(level[isa]);
 }
 
@@ -239,7 +238,7 @@ shape_eq(const struct gemm_shape *a, const struct gemm_shape *b)
 	       a->packed == b->packed;
 }
 
-/* The slot where s is or belongs. */
+/* The slot of s, empty if there is no such plan. */
 static struct gemm **
 find(struct gemms *d, const struct gemm_shape *s)
 {
@@ -290,7 +289,7 @@ md_any(int64_t rows, int64_t cols, enum kdtype dt)
 
 /*
  * The layout of packed weights must not depend on the rows of the other
- * operand, so it is always the one that oneDNN likes for 256 rows.
+ * operand, so it is the one that oneDNN chooses for 256 rows.
  */
 static struct gemm_shape
 pack_shape(const struct gemm_shape *s)
@@ -315,7 +314,7 @@ gemm_impl(const struct gemm *g)
 	return name;
 }
 
-/* Plan g in its form; packed is B's layout, or NULL for what oneDNN likes. */
+/* Plan g in its form; packed: the layout of B, NULL: oneDNN chooses. */
 static void
 plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
 {
@@ -349,7 +348,7 @@ plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
 	md_free(y);
 }
 
-/* The first form from `form` on that has fast code, or the last one. */
+/* Take the first form from `form` on that has fast code, or the last one. */
 static void
 plan_choose(struct cpu *c, struct gemm *g, enum form form, cmd_t packed)
 {

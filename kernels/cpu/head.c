@@ -1,17 +1,18 @@
 /*
- * head.c - cpu: logits, loss and their gradients without the logits
+ * head.c - cpu: loss and gradients without storing the logits
  *
- * Rows are worked on in chunks whose exponentials fit a bounded buffer.
- * Within a chunk, four passes, each cut into tiles by shape alone:
+ * Rows are processed in chunks whose exponentials fit a bounded buffer.  A
+ * chunk takes four passes, each cut into tiles by shape alone:
  *
- *  1. Logits of a tile (256 rows, 512 ids) in f32 scratch; from each row its
- *     largest logit m and sum of exp(l - m), which the buffer keeps in the
- *     compute type: in [0, 1], so rounding costs 2^-9 relative, whereas
- *     rounded logits would cost 2^-9 of the logit itself.
- *  2. Rows: the tiles' statistics join, in tile order, to logZ and loss.
+ *  1. Logits of a tile (256 rows, 512 ids) in f32 scratch; for each row the
+ *     largest logit m and the sum of exp(l - m).  The buffer keeps exp(l - m)
+ *     in the compute type: it is in [0, 1], so rounding costs 2^-9 relative,
+ *     while a rounded logit would be off by 2^-9 of the logit.
+ *  2. Rows: statistics of the tiles are combined, in tile order, to logZ and
+ *     loss.
  *  3. A tile of ids: exponentials become dl = e * exp(m - logZ) * scale...,
- *     in place, and dw of these ids is one product with all rows.
- *  4. dh = dl * w, summed over chunks of ids in f32, then in chunk order.
+ *     in place, and dw of these ids is one matmul with all rows.
+ *  4. dh = dl * w in f32 for each chunk of ids, then summed in chunk order.
  */
 #include "kernels/cpu/weight.h"
 

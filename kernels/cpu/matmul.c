@@ -1,10 +1,10 @@
 /*
- * matmul.c - cpu: products with weights
+ * matmul.c - cpu: matmuls with weights
  *
- * Output is cut into tiles of at most 256 rows by 512 columns (weight
- * gradients: 256 by 768, summed over rows in chunks that caches hold); a task
- * computes one tile with sequential oneDNN products.  Tasks that share a tile
- * of the weight follow each other.  A few rows are not worth a product: they
+ * The output is cut into tiles of at most 256 rows by 512 columns (weight
+ * gradients: 256 by 768, summed over chunks of rows that fit in cache); a task
+ * computes one tile with sequential oneDNN matmuls.  Tasks that share a tile
+ * of the weight follow each other.  A few rows do not go through oneDNN: they
  * stream the weight (vec->matvec).
  */
 #include "kernels/cpu/weight.h"
@@ -15,7 +15,7 @@ enum { FEW_ROWS = 12, MATVEC_BYTES = 128 << 10, MATVEC_TASKS = 32 };
 enum { DW_ROWS = 256, DW_COLS = 768,
        DW_CHUNK = 1024 };
 
-/* A product of row tiles by column tiles; [last row][last column] plans. */
+/* A matmul in row and column tiles; plans by [last row][last column]. */
 struct mm {
 	struct cpu *c;
 	const void *a;
@@ -47,7 +47,7 @@ mm_cut(struct mm *m, int64_t rows, int64_t row_max, int64_t row_unit,
 	m->col_n = (cols + col_part - 1) / col_part;
 }
 
-/* A tile that stands for its kind: the last one, or any other. */
+/* The last tile, or one that represents all others. */
 static int64_t
 mm_row(const struct mm *m, int last)
 {
@@ -79,7 +79,7 @@ matvec_task(void *arg, int64_t i, int thread)
 			  cpu_min((i + 1) * m->o_step, a->w->out));
 }
 
-/* Outputs a task: some 128 KiB of weights, but enough tasks to share out. */
+/* Outputs per task: about 128 KiB of weights, but enough tasks to share. */
 static int64_t
 matvec_step(const struct kweight *w)
 {

@@ -1,8 +1,8 @@
 /*
  * pool.c - the team of threads and its scratch memory
  *
- * A team is an OpenMP parallel region over tiles.  Tiles go to whoever is
- * free: which thread computes a tile has no influence on its bits.
+ * A team is an OpenMP parallel region over tiles.  Tiles go to any idle
+ * thread: which thread computes a tile does not affect its bits.
  */
 #include "kernels/cpu/cpu.h"
 
@@ -12,8 +12,8 @@
 #include "base/mem.h"
 
 /*
- * In the caller.  oneDNN sees no team here and would start its own threads,
- * so it is told that there is one.
+ * In the calling thread.  Outside a team oneDNN would start threads of its
+ * own, so the thread count is set to 1.
  */
 static void
 alone(int64_t n, void (*fn)(void *arg, int64_t i, int thread), void *arg)

@@ -1,9 +1,8 @@
 /*
- * rows.c - cpu: embedding, RMSNorm, SwiGLU, rotation, optimizer, casts
+ * rows.c - cpu: embedding, RMSNorm, SwiGLU, RoPE, optimizer, casts
  *
- * Rows are cut into blocks of fixed size.  Where rows are summed (gradients
- * of norm weights), each block has its own partial sum and the partial sums
- * are added in block order.
+ * Rows are cut into blocks of fixed size.  Sums over rows (gradients of norm
+ * weights) are made per block, then added in block order.
  */
 #include "kernels/cpu/cpu.h"
 
@@ -98,7 +97,7 @@ cpu_embed_bwd(struct kernels *k, const struct k_embed_bwd *a)
 	cpu_each(r.c, blocks(a->c, r.step), embed_bwd_task, &r);
 }
 
-/* Entries that compute each row apart; a block is about 64 KiB of rows. */
+/* Entries that compute each row by itself, in blocks of about 64 KiB. */
 #define BY_ROWS(op, width) \
 static void \
 op##_task(void *arg, int64_t i, int thread) \

@@ -1,5 +1,5 @@
 /*
- * simd.h - one vector type, whatever the processor
+ * simd.h - one vector type for all processors
  *
  * Included by the vec_*.c files only, each of which sets the instruction set
  * with a target pragma first.  vf holds VL floats; everything is written in

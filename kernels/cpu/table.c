@@ -82,7 +82,7 @@ choose_isa(struct cpu *c, const char *want, struct err *e)
 	return 0;
 }
 
-/* Large moves are shared out in blocks. */
+/* Copies run in blocks, by the whole team. */
 struct move {
 	char *dst;
 	const char *src;	/* NULL: zeros */
@@ -142,7 +142,7 @@ cpu_weight_free(struct kernels *k, struct kweight *w)
 	kernels_weight_free(k, w);
 }
 
-/* --- the yardstick --- */
+/* --- peak rate --- */
 
 enum { PEAK_ROWS = 256, PEAK_K = 1024, PEAK_COLS = 512, PEAK_TILES = 64 };
 

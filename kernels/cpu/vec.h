@@ -1,5 +1,5 @@
 /*
- * vec.h - the loops that are not matrix products, a set per instruction set
+ * vec.h - the loops that are not matmuls, one set per instruction set
  *
  * Each function works on a part of an entry's work (rows n0..n1, numbers
  * i0..i1) that its caller fixes by shape alone, and may run in any thread.

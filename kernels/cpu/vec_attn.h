@@ -1,5 +1,5 @@
 /*
- * vec_attn.h - vector loops between the products of attention and loss
+ * vec_attn.h - vector loops between the matmuls of attention and loss
  */
 
 static float

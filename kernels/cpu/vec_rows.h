@@ -1,5 +1,5 @@
 /*
- * vec_rows.h - vector loops over rows: copies, RMSNorm, SwiGLU, rotation
+ * vec_rows.h - vector loops over rows: copies, RMSNorm, SwiGLU, RoPE
  *
  * Included by vec_impl.h once for each instruction set.  The type dt is a
  * constant in every inner loop (BY_TYPE).

@@ -1,11 +1,11 @@
 /*
  * weight.h - how a weight is cut into tiles, and its packed copies
  *
- * Forward, the weight (out, in) is the transposed right operand: its tiles
- * are ranges of outputs.  Backward it is the plain right operand: its tiles
- * are ranges of inputs, and outputs are summed over in chunks (at most
- * K_CHUNK), because a head has too many of them for one product.  Where the
- * processor wants a layout of its own (AMX), each tile is also kept packed.
+ * Forward, the weight (out, in) is the transposed right operand: a tile is a
+ * range of outputs.  Backward it is the right operand as it is: a tile is a
+ * range of inputs, and the sum over outputs runs in chunks of at most K_CHUNK,
+ * because a head has too many for one matmul.  On processors with AMX each
+ * tile is also kept packed.
  */
 #ifndef ASSAY_WEIGHT_H
 #define ASSAY_WEIGHT_H
@@ -17,7 +17,7 @@ enum { ROW_TILE = 256, COL_TILE = 512, K_CHUNK = 8192 };
 struct tiles {
 	int64_t part, n;	/* of outputs (forward) or inputs (backward) */
 	int64_t kpart, kn;	/* of what is summed over */
-	char *packed;		/* n * kn tiles of size stride, or NULL */
+	char *packed;		/* n * kn tiles, `stride` bytes apart; or NULL */
 	size_t stride;
 };
 
@@ -39,7 +39,7 @@ const struct gemm *weight_plan_bwd(struct cpu *c, const struct kweight *w,
 				   int64_t kj, int64_t ldc, enum kdtype cdt,
 				   int accumulate);
 
-/* The right operand for such a plan, packed or plain as the plan takes it. */
+/* The right operand for such a plan: packed or plain, as the plan needs it. */
 const void *weight_tile_fwd(const struct kweight *w, const struct gemm *g,
 			    int64_t j);
 const void *weight_tile_bwd(const struct kweight *w, const struct gemm *g,

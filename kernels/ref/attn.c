@@ -1,5 +1,5 @@
 /*
- * attn.c - ref: rotation with optional norms, attention, the cache
+ * attn.c - ref: RoPE with optional norms, attention, the KV cache
  */
 #include "kernels/ref/ref.h"
 
@@ -122,7 +122,7 @@ dot(const void *x, int64_t i, const void *y, int64_t j, enum kdtype dt,
 
 /*
  * One query (element qi of q) over rows j0..j1 of keys and values, which
- * start at elements ki and vi and lie `step` apart.  p has room for j1 + 1.
+ * start at elements ki and vi, `step` apart.  p has room for j1 + 1.
  */
 static double
 attend(enum kdtype dt, int64_t d, double scale, const void *q, int64_t qi,

@@ -1,5 +1,5 @@
 /*
- * matmul.c - ref: products with weights, and the head with its loss
+ * matmul.c - ref: matmuls with weights, and the head with its loss
  */
 #include "kernels/ref/ref.h"
 

@@ -2,8 +2,8 @@
  * ref.h - the definition of every kernel, to be read beside kernels.h
  *
  * Plain loops over doubles; a value is rounded once, where it is stored.
- * Nothing here is fast and nothing here is clever: when ref and another
- * table differ, read ref.  One thread, everything done when a call returns.
+ * Nothing here is fast or clever: if another table differs from ref, read
+ * ref.  Single-threaded; every call is done when it returns.
  */
 #ifndef ASSAY_REF_H
 #define ASSAY_REF_H

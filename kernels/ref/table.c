@@ -1,5 +1,5 @@
 /*
- * table.c - the ref table: memory, weights, and the entries of its kin
+ * table.c - the ref table
  */
 #include "kernels/ref/ref.h"
 

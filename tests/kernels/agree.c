@@ -1,9 +1,9 @@
 /*
  * agree.c - every entry of the cpu table against ref
  *
- * On random shapes, odd ones and ones of several tiles, in fp32 and bf16, for
- * each instruction set that this processor has (a process each, because
- * oneDNN settles its own once).  Tolerances are those of kernels.h.
+ * Random shapes, odd ones and ones of several tiles, in fp32 and bf16, for
+ * each instruction set of this processor (one process each, because oneDNN's
+ * limit is set once).  Tolerances are those of kernels.h.
  */
 #include "tests/kernels/cases.h"
 #include "tests/kernels/tap.h"

@@ -5,8 +5,8 @@
  * the same arithmetic and two differences:
  *
  *  - device memory is inaccessible (mprotect) outside the table's own work,
- *    with an inaccessible page behind each block: a host pointer to it that
- *    is read or written is a crash;
+ *    with an inaccessible page after each block: reading or writing through
+ *    a host pointer to it crashes;
  *  - calls are queued, and run only at sync(), download(), or peak(), with the
  *    host memory of an upload read only then: a source that was changed or
  *    freed too early is a difference (freed: under a sanitizer, a report).
@@ -33,7 +33,7 @@ struct guard_block {
 	size_t pages, user;	/* bytes; where the user's part starts */
 };
 
-/* A queued call: the struct of its arguments behind it. */
+/* A queued call, followed by the struct of its arguments. */
 struct guard_call {
 	void (*run)(struct kernels *inner, const void *args);
 	size_t size;

@@ -1,10 +1,10 @@
 /*
- * plans.c - no product runs on oneDNN's reference loops
+ * plans.c - no matmul runs on oneDNN's reference loops
  *
- * They are a hundred times slower than its fast code, and oneDNN takes them
- * without a word for a layout, a stride or a type that no fast code accepts.
- * So every entry that multiplies plans (without computing) the shapes of the
- * presets, and no plan may name a reference implementation.
+ * They are a hundred times slower than its fast code, and oneDNN silently uses
+ * them for a layout, stride or type that no fast code accepts.  Every entry
+ * with a matmul plans the shapes of the presets, without computing; no plan
+ * may be a reference implementation.
  */
 #include "kernels/cpu/weight.h"
 #include "model/config.h"
@@ -80,7 +80,7 @@ all_shapes(struct kernels *k, enum kdtype dt, const struct model_config *m)
 		attention(k, dt, m, rows[i]);
 }
 
-/* Plans from number `from` on that no fast code computes. */
+/* Count and print the reference plans from number `from` on. */
 static int
 slow_plans(const struct cpu *c, size_t from)
 {

@@ -1,9 +1,10 @@
 /*
  * same.c - the cpu table against itself: equal bits, always
  *
- * Twice with one thread count, with 1, 2, 3 and 7 threads, and under the
- * guard (memory inaccessible outside calls, calls queued): every output of
- * every entry, byte for byte.  The last lines are checks of the checks.
+ * Compares every output of every entry byte for byte: two runs with the same
+ * number of threads, runs with 1, 2, 3 and 7 threads, and runs under the guard
+ * (memory inaccessible outside calls, calls queued).  The last tests check
+ * the guard itself.
  */
 #include "tests/kernels/cases.h"
 #include "tests/kernels/guard.h"
@@ -68,7 +69,7 @@ changed_source(struct kernels *k)
 	tap_ok(y == 2, "guard: an upload's source is read late");
 }
 
-/* Device memory is out of the host's reach, before and behind. */
+/* The host cannot read device memory, nor the page after it. */
 static void
 touch(struct kernels *k, int offset, const char *what)
 {
@@ -123,8 +124,8 @@ main(void)
 	k = guard_wrap(kernels_open("cpu", 2, &e));
 	all_cases(k, base, "guard");
 	changed_source(k);
-	touch(k, 0, "a look at device memory");
-	touch(k, 16, "a look behind it");
+	touch(k, 0, "reading device memory");
+	touch(k, 16, "reading after its end");
 	fresh(k);
 	tap_ok(guard_of(k)->queued > 100 && guard_of(k)->ran > 100,
 	       "guard: %zu calls were queued",
