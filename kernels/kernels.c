@@ -90,7 +90,8 @@ kernels_open(const char *name, int threads, struct err *e)
 	else if (strncmp(name, "cpu:", 4) == 0)
 		k = cpu_open(name + 4, threads, e);
 	else
-		err_set(e, "kernels: unknown table '%s': use cpu, cpu:ISA or ref", name);
+		err_set(e, "kernels: unknown table '%s': use cpu, cpu:ISA or "
+			"ref", name);
 	if (!k)
 		return NULL;
 	k->mem_get = host_get;

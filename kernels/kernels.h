@@ -223,7 +223,8 @@ struct k_rope_bwd {
  * Row t of sequence b attends to rows j of the same sequence with
  * start[b,t] <= j <= t: start is the first row of t's document (it never
  * decreases within a sequence, and start <= t).  NULL: 0 everywhere.
- *	s[j] = scale * q . k[j];  lse = log sum exp s;  o = sum exp(s - lse) v[j]
+ *	s[j] = scale * q . k[j]
+ *	lse = log sum exp s;  o = sum exp(s - lse) v[j]
  * Grouped-query attention: query head h uses key/value head h / (H / G).
  * Memory is O(N), not O(T * T).
  */
@@ -326,7 +327,8 @@ struct k_ce_head {
 /*
  * One step of AdamW on n numbers, g' = gscale * g, t the step from 1:
  *	m = beta1 * m + (1 - beta1) * g';  v = beta2 * v + (1 - beta2) * g'^2
- *	p -= lr * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay * p)
+ *	p -= lr * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) +
+ *		   decay * p)
  * then p, the master copy, rounded to wdt, is written to w, or to
  * weight->data, whose packed copies are updated.
  */

@@ -18,7 +18,7 @@
 struct accuracy {
 	uint64_t lines;		/* lines scored */
 	uint64_t choice_lines;	/* of them with choices */
-	uint64_t right, right_norm;	/* right by raw and by normalized sums */
+	uint64_t right, right_norm;	/* by raw and by normalized sums */
 	uint64_t greedy;	/* continuations that greedy decoding gives */
 	double logprob;		/* sum over continuations without choices */
 	uint64_t tokens;	/* their tokens */

@@ -79,7 +79,7 @@ check_ids(const struct generator *g, const uint32_t *id, size_t n,
 {
 	for (size_t i = 0; i < n; i++)
 		if (id[i] >= (uint64_t)g->m->c.vocab)
-			return err_set(e, "token %zu has id %u, but the model's "
+			return err_set(e, "token %zu has id %u, but the "
 				       "vocabulary has %lld tokens", i, id[i],
 				       (long long)g->m->c.vocab);
 	return 0;
@@ -282,8 +282,8 @@ advance(struct generator *g, struct gen_seq *s, const float *logits,
 		else if (s->out.n == (size_t)o->max_tokens)
 			s->end = GEN_LENGTH;
 	}
-	s->shown = s->end ? s->text.n
-			  : generator_whole_chars(s->text.p, safe_end(o, &s->text));
+	s->shown = s->end ? s->text.n :
+		   generator_whole_chars(s->text.p, safe_end(o, &s->text));
 	return 0;
 }
 

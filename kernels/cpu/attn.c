@@ -330,7 +330,8 @@ put_task(void *arg, int64_t n, int thread)
 
 	(void)thread;
 	for (int64_t g = 0; g < a->g; g++) {
-		int64_t to = ((a->slot[n] * a->g + g) * a->p + a->pos[n]) * a->d;
+		int64_t to = ((a->slot[n] * a->g + g) * a->p + a->pos[n]) *
+			     a->d;
 		int64_t from = n * q + (a->h + g) * a->d;
 
 		memcpy(cpu_at(a->kc, a->dt, to), cpu_at(a->qkv, a->dt, from),

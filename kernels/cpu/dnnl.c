@@ -314,6 +314,12 @@ gemm_impl(const struct gemm *g)
 	return name;
 }
 
+static cmd_t
+md_of(const struct gemm *g, dnnl_query_t what)
+{
+	return dnnl_primitive_desc_query_md(g->pd, what, 0);
+}
+
 /* Plan g in its form; packed: the layout of B, NULL: oneDNN chooses. */
 static void
 plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
@@ -367,7 +373,7 @@ plan_choose(struct cpu *c, struct gemm *g, enum form form, cmd_t packed)
 static void
 plan_pack(struct cpu *c, struct gemm *g)
 {
-	cmd_t to = dnnl_primitive_desc_query_md(g->pd, dnnl_query_weights_md, 0);
+	cmd_t to = md_of(g, dnnl_query_weights_md);
 	md_t from = md_tile(g->s.k, g->s.n, g->s.dt, g->s.ldb, g->s.tb);
 	dnnl_primitive_desc_t pd;
 
@@ -388,16 +394,16 @@ plan_memory(struct cpu *c, struct gemm *g)
 		dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md,
 		dnnl_query_scratchpad_md,
 	};
-	size_t wide = g->form == WIDE ? (size_t)(g->s.m * g->s.k + g->s.k * g->s.n +
-			(g->s.cdt == K_BF16 ? g->s.m * g->s.n : 0)) * 4 + 256 : 0;
+	int64_t m = g->s.m, n = g->s.n, k = g->s.k;
+	size_t wide = g->form == WIDE ? 256 + 4 *
+		(size_t)(m * k + k * n + (g->s.cdt == K_BF16 ? m * n : 0)) : 0;
 
 	g->mem = xcalloc((size_t)c->threads, sizeof *g->mem);
 	for (int t = 0; t < c->threads; t++)
 		for (int i = 0; i < OPERANDS; i++)
 			g->mem[t][i] = memory_new(c->gemms->engine,
-				dnnl_primitive_desc_query_md(g->pd, what[i], 0));
-	g->pad = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(g->pd,
-				dnnl_query_scratchpad_md, 0));
+						  md_of(g, what[i]));
+	g->pad = dnnl_memory_desc_get_size(md_of(g, dnnl_query_scratchpad_md));
 	g->pad = (g->pad + 63) & ~(size_t)63;
 	for (int t = 0; t < c->threads; t++)
 		cpu_scratch(&c->work[t], g->pad + wide + 64);
@@ -419,8 +425,7 @@ plan_new(struct cpu *c, const struct gemm_shape *s)
 		const struct gemm *of = shape_eq(&p, s) ? g : gemm_plan(c, &p);
 
 		if (of != g && of->form == PACKED)
-			packed = dnnl_primitive_desc_query_md(of->pd,
-				dnnl_query_weights_md, 0);
+			packed = md_of(of, dnnl_query_weights_md);
 		else if (of != g)
 			form = PLAIN;
 	}
@@ -528,8 +533,8 @@ gemm_takes_packed(const struct gemm *g)
 size_t
 gemm_packed_size(const struct gemm *g)
 {
-	return g->form != PACKED ? 0 : dnnl_memory_desc_get_size(
-		dnnl_primitive_desc_query_md(g->pd, dnnl_query_weights_md, 0));
+	return g->form != PACKED ? 0 :
+	       dnnl_memory_desc_get_size(md_of(g, dnnl_query_weights_md));
 }
 
 void

@@ -50,7 +50,8 @@ zero_row(void *e, enum kdtype dt, int64_t from, int64_t to)
 	size_t b = kdtype_size(dt);
 
 	if (to > from)
-		memset((char *)e + (size_t)from * b, 0, (size_t)(to - from) * b);
+		memset((char *)e + (size_t)from * b, 0,
+		       (size_t)(to - from) * b);
 }
 
 FORCE float

@@ -98,7 +98,8 @@ matvec_block(const struct k_matmul_fwd *a, enum kdtype dt, int64_t o,
 				continue;
 			}
 			if (a->add)
-				y += bf16_to_f32(((const uint16_t *)a->add)[at]);
+				y += bf16_to_f32(
+					((const uint16_t *)a->add)[at]);
 			((uint16_t *)a->y)[at] = bf16_from_f32(y);
 		}
 }
@@ -144,7 +145,8 @@ attend(const struct k_attn_cache *a, enum kdtype dt, const void *q,
 		vf s = {0};
 
 		for (int64_t i = 0; i < d; i += VL)
-			s += ldn(q, dt, i, d - i) * ldn(k, dt, j * d + i, d - i);
+			s += ldn(q, dt, i, d - i) *
+			     ldn(k, dt, j * d + i, d - i);
 		p[j] = vf_sum(s);
 		max = p[j] > max ? p[j] : max;
 	}

@@ -17,7 +17,7 @@ enum { ROW_TILE = 256, COL_TILE = 512, K_CHUNK = 8192 };
 struct tiles {
 	int64_t part, n;	/* of outputs (forward) or inputs (backward) */
 	int64_t kpart, kn;	/* of what is summed over */
-	char *packed;		/* n * kn tiles, `stride` bytes apart; or NULL */
+	char *packed;		/* n * kn tiles, stride bytes apart; or NULL */
 	size_t stride;
 };
 

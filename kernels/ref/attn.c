@@ -247,7 +247,8 @@ ref_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 	(void)k;
 	for (int64_t n = 0; n < a->n; n++)
 		for (int64_t h = 0; h < a->h; h++) {
-			int64_t kh = (a->slot[n] * a->g + h / rep) * a->p * a->d;
+			int64_t kh = (a->slot[n] * a->g + h / rep) * a->p *
+				     a->d;
 
 			attend(a->dt, a->d, a->scale, a->qkv, n * q + h * a->d,
 			       a->kc, kh, a->vc, kh, a->d, 0, a->pos[n], p,

@@ -156,7 +156,8 @@ ref_adamw(struct kernels *k, const struct k_adamw *a)
 		a->m[i] = (float)m;
 		a->v[i] = (float)v;
 		a->p[i] = (float)(a->p[i] - a->lr *
-			(m / c1 / (sqrt(v / c2) + a->eps) + a->decay * a->p[i]));
+			(m / c1 / (sqrt(v / c2) + a->eps) +
+			 a->decay * a->p[i]));
 		ref_set(w, a->weight ? a->weight->dt : a->wdt, i, a->p[i]);
 	}
 	if (a->weight)

@@ -30,7 +30,8 @@ matmuls(struct kernels *k, enum kdtype dt, int64_t out, int64_t in)
 				.add = acc ? w->data : NULL });
 			k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w,
 				.n = n, .ydt = acc ? K_F32 : dt });
-			k->matmul_dx(k, &(struct k_matmul_dx){ .w = w, .n = n });
+			k->matmul_dx(k, &(struct k_matmul_dx){ .w = w,
+				.n = n });
 			k->matmul_dw(k, &(struct k_matmul_dw){ .n = n,
 				.out = out, .in = in, .dt = dt,
 				.accumulate = acc });
@@ -127,8 +128,8 @@ table(const char *name, struct kernels *k)
 			n = plan_count(cpu_of(k)) - from;
 			tap_ok(n > 100 && slow == 0, "%s %s %s: %d of %zu "
 			       "plans are reference code", name,
-			       dt == K_BF16 ? "bf16" : "fp32", config_presets[i],
-			       slow, n);
+			       dt == K_BF16 ? "bf16" : "fp32",
+			       config_presets[i], slow, n);
 		}
 }
 
