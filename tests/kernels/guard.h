@@ -88,10 +88,7 @@ guard_get(void *ctx, size_t bytes)
 	memset(p, 0xff, pages);
 	if (!g->open && mprotect(p, pages, PROT_NONE) != 0)
 		abort();
-	if (g->nblocks == g->cap) {
-		g->cap = g->cap ? 2 * g->cap : 64;
-		g->block = xreallocarray(g->block, g->cap, sizeof *g->block);
-	}
+	GROW(g->block, g->cap, g->nblocks + 1);
 	g->block[g->nblocks++] = (struct guard_block){ p, pages, pages - need };
 	return p + pages - need;
 }
@@ -114,13 +111,13 @@ guard_put(void *ctx, void *user)
 }
 
 static inline void
-guard_queue(struct kernels *k, void (*run)(struct kernels *, const void *),
+guard_queue(struct kernels *k, void (*fn)(struct kernels *, const void *),
 	    const void *args, size_t size)
 {
 	struct guard *g = guard_of(k);
 	struct guard_call *c = xmalloc(sizeof *c + size);
 
-	c->run = run;
+	c->run = fn;
 	c->size = size;
 	c->next = NULL;
 	memcpy(c + 1, args, size);
