@@ -24,7 +24,6 @@
 enum arg_type {
 	ARG_END,	/* last row */
 	ARG_GROUP,	/* heading in --help */
-	ARG_SECTION = ARG_GROUP,
 	ARG_TABLE,	/* struct arg *: the rows of another table */
 	ARG_FLAG,	/* int *: set to 1; no value */
 	ARG_BOOL,	/* int *: --x sets 1, --no-x sets 0 */

@@ -21,7 +21,7 @@ setup() {
 	man=$ROOT/man/$PROGRAM.1
 }
 
-# The variables, without making the files once more.
+# The variables, without making the files again.
 start_sample_again() {
 	. "$ROOT/tests/cli/prepare.bash"
 	common_files() { :; }
@@ -41,7 +41,7 @@ needs() {
 	[ -n "$1" ] || skip "$PROGRAM $2"
 }
 
-# Status 2, one message that begins with the program's name.
+# Status 2, and a message that begins with the program's name.
 must_refuse() {
 	[ "$status" -eq 2 ] || { echo "status $status"; cat err; return 1; }
 	[ "$(head -c "${#PROGRAM}" err)" = "$PROGRAM" ] || { cat err; return 1; }
@@ -106,7 +106,7 @@ under_limit() {
 		(ulimit -f 0; $1) 2>&1 > ${2:-/dev/null} | cat > err"
 }
 
-@test "a limit of the file size: status 2, the old output is whole" {
+@test "a file size limit: status 2, the old output is intact" {
 	if [ -n "$TO_STDOUT" ]; then
 		under_limit "$TO_STDOUT" got
 		must_refuse
@@ -152,7 +152,7 @@ under_limit() {
 	grep -q "usage: $PROGRAM" got
 }
 
-@test "success says nothing on stderr where nobody looks" {
+@test "success prints nothing on stderr if that is not a terminal" {
 	for c in "$TO_STDOUT" "$TO_FILE"; do
 		[ -n "$c" ] || continue
 		sh_run "$c > /dev/null"
@@ -162,7 +162,7 @@ under_limit() {
 	done
 }
 
-@test "a signal ends it as that signal; the old output is whole" {
+@test "a signal ends it as that signal; the old output is intact" {
 	local n=0
 	needs "$FROM_STDIN$INTERRUPT" "has no sample to interrupt"
 	for sig in INT TERM HUP; do
@@ -172,7 +172,7 @@ under_limit() {
 			cp -a out old
 		fi
 		mkfifo fifo
-		# The fifo stays open without an end, so the program waits.
+		# The fifo stays open, so the program waits for more.
 		exec 9<> fifo
 		[ -n "$INTERRUPT" ] || head -c 20000 docs.jsonl >&9
 		env --default-signal=$sig bash -c \
@@ -206,7 +206,7 @@ under_limit() {
 	done
 }
 
-@test "input that was cut short: status 2, the old output is whole" {
+@test "truncated input: status 2, the old output is intact" {
 	if [ -n "$ON_DOCS" ]; then
 		zstd -q --check docs.jsonl -o docs.zst
 		gzip -k docs.jsonl
@@ -239,7 +239,7 @@ under_limit() {
 
 # tests/data/nasty.tsv: file, what it is, good documents, bad lines.
 # what: ok, bad (lines: --on-bad decides), error (the stream itself).
-@test "every broken or odd file: the documented outcome" {
+@test "malformed and odd files: the documented outcome" {
 	needs "$ON_DOCS" "does not read documents"
 	while IFS=$'\t' read -r file what good bad; do
 		[ "$file" != file ] || continue
@@ -301,9 +301,9 @@ options_of_page() {
 	done < table
 }
 
-# What a command line $1 does, as a list of everything to be seen of it: its
-# output, messages and status, and what it leaves in got/ (less the times that
-# `untimed` of the sample takes out).
+# Everything that a command line $1 does, in the file seen: digests of its
+# output, messages, status and the files it leaves in got/ (without the times
+# that `untimed` of the sample removes).
 observe() {
 	rm -rf got
 	mkdir got
@@ -315,8 +315,8 @@ observe() {
 		sort > seen
 }
 
-# tests/cli/effects/PROGRAM: each option, alone, behind a fit command line.
-@test "every option changes something" {
+# tests/cli/effects/PROGRAM: each option, alone, after a suitable command line.
+@test "every option has an effect" {
 	export ROOT
 	list=$ROOT/tests/cli/effects/$PROGRAM
 	[ -e "$list" ] || { echo "write $list (see the README there)"; false; }

@@ -144,7 +144,7 @@ several_files_are_one_stream(void **state)
 	buf_clear(&all);
 }
 
-/* The chunk that holds a long line grows, those behind it are short again. */
+/* The chunk of a long line grows, later ones are short again. */
 static void
 chunk_sizes(void **state)
 {
@@ -206,7 +206,7 @@ cut_anywhere(const char *dir, const char *p, size_t n, size_t whole)
 		test_write(path, p, cut);
 		if (read_all(&path, 1, 4096, &all, &e) < 0)
 			continue;
-		/* 1 byte is no magic yet; 0 bytes are an empty stream. */
+		/* 1 byte is not a magic number; 0 bytes are an empty stream. */
 		if (cut == n ? all.n != whole : cut > 1)
 			fail_msg("cut at %zu of %zu: %zu bytes", cut, n, all.n);
 	}
@@ -330,7 +330,7 @@ rewound(void **state)
 		buf_clear(&pass[i]);
 }
 
-/* Standard input that is a file begins again where it stood. */
+/* A file on standard input is read again from its first offset. */
 static void
 stdin_rewound(void **state)
 {

@@ -152,7 +152,7 @@ errors_come_in_turn(void **state)
 		run(&b, counts[i], 57, "work 57");
 		c.write_fails = 31;
 		run(&c, counts[i], 31, "write 31");
-		/* the first of several faults is the one that is told */
+		/* the first of several errors is reported */
 		d.read_fails = 20;
 		d.work_fails = 17;
 		d.write_fails = 18;
