@@ -11,9 +11,11 @@
  */
 #include "dedup/minhash.h"
 
-#include <immintrin.h>
 #include <math.h>
 #include <stdlib.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -222,8 +224,9 @@ set_jaccard(const uint64_t *a, size_t na, const uint64_t *b, size_t nb)
 struct minhash {
 	struct minhash_opts o;
 	size_t k;		/* bands * rows, up to a multiple of LANES */
-	int level;
 	uint32_t *a, *b;	/* k each, 64-byte aligned */
+	void (*least)(const uint64_t *s, size_t n, const uint32_t *a,
+		      const uint32_t *b, size_t k, uint32_t *min);
 };
 
 struct minhash *
@@ -256,16 +259,6 @@ minhash_free(struct minhash *m)
 	free(m);
 }
 
-void
-minhash_use(struct minhash *m, int level)
-{
-	if (level > 1 && !__builtin_cpu_supports("avx512f"))
-		level = 1;
-	if (level > 0 && !__builtin_cpu_supports("avx2"))
-		level = 0;
-	m->level = level;
-}
-
 static void
 least_plain(const uint64_t *s, size_t n, const uint32_t *a, const uint32_t *b,
 	    size_t k, uint32_t *min)
@@ -285,6 +278,7 @@ least_plain(const uint64_t *s, size_t n, const uint32_t *a, const uint32_t *b,
 	}
 }
 
+#ifdef __x86_64__
 /* V vectors of hash functions; V is a constant where this is inlined. */
 __attribute__((target("avx512f"), always_inline))
 static inline void
@@ -363,6 +357,21 @@ least_256(const uint64_t *s, size_t n, const uint32_t *a, const uint32_t *b,
 	if (k)
 		group256(s, n, a, b, min, 2);
 }
+#endif
+
+void
+minhash_use(struct minhash *m, int level)
+{
+	m->least = least_plain;
+#ifdef __x86_64__
+	if (level > 1 && __builtin_cpu_supports("avx512f"))
+		m->least = least_512;
+	else if (level > 0 && __builtin_cpu_supports("avx2"))
+		m->least = least_256;
+#else
+	(void)level;
+#endif
+}
 
 void
 minhash_bands(const struct minhash *m, const uint64_t *s, size_t n,
@@ -373,12 +382,7 @@ minhash_bands(const struct minhash *m, const uint64_t *s, size_t n,
 
 	if (m->k > 512)
 		min = xaligned(m->k * sizeof(*min));
-	if (m->level == 2)
-		least_512(s, n, m->a, m->b, m->k, min);
-	else if (m->level == 1)
-		least_256(s, n, m->a, m->b, m->k, min);
-	else
-		least_plain(s, n, m->a, m->b, m->k, min);
+	m->least(s, n, m->a, m->b, m->k, min);
 	for (i = 0; i < bands; i++) {
 		uint64_t h = fold(i ^ K0, K1);
 
