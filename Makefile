@@ -5,6 +5,17 @@
 # SANITIZE=thread builds beside them in build/san-.../.  `make check` and
 # `make demo` install missing Debian packages unless DEPS=no.
 
+# Variables of a command line, as in `make V=1 PREFIX=/opt install`:
+#
+## CC=gcc, CXX=g++, OPT=-O3: compilers and optimization
+## PREFIX=/usr/local, DESTDIR=: where `make install` installs
+## SANITIZE=address,undefined or thread: build in build/san-.../ with it
+## DEPS=no: do not install missing packages
+## T=NAME: the one test of unit, kernel, cli, manners and faults
+## V=1: print the commands
+## FUZZ_SECONDS=60: time for each target of fuzz
+## PEERS=DIR/bin/python, DATA=DIR: of bench and check-long (tests/README.md)
+
 PREFIX ?= /usr/local
 DEST := $(DESTDIR)$(PREFIX)
 CC ?= gcc
@@ -171,6 +182,30 @@ cli: all	## cli: run one command-line test: make cli T=pack
 manners: all	## manners: what holds for every program: make manners T=pack
 	PROGRAM=$(T) LC_ALL=C BIN=$(abspath $(BIN)) bats tests/cli/all.bats
 
+lint:	## lint: shellcheck, mandoc, cppcheck and clang-format, where installed
+	LC_ALL=C bats tests/cli/lint.bats
+
+# To see that no file assumes x86-64.  The headers of libraries are this
+# machine's, after those of the cross compiler; tests/cli/arm64.bats links.
+arm64:	## arm64: cross-compile the C files
+	@CPPFLAGS='-idirafter /usr/include -idirafter /usr/include/$(shell \
+		$(CC) -print-multiarch)' $(MAKE) --no-print-directory \
+		B=build/arm64 CC=aarch64-linux-gnu-gcc OPT=-O1 \
+		build/arm64/libarm64.a
+
+$(B)/libarm64.a: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(COMMON_SRC)) $(KERNEL_SRC))
+	$(call say,AR)
+	$(Q)rm -f $@; ar rcs $@ $^
+
+# What `make all tests` would compile, for clangd and clang-tidy.
+compile_commands.json: Makefile $(COMMON_SRC) $(KERNEL_SRC)	## compile_commands.json: for clangd
+	@$(MAKE) --no-print-directory -Bn V=1 DEPS=no all tests | perl -n \
+		-e 'next unless /^\S+ .*-o \S+ +(\S+\.cc?)\b/;' \
+		-e '$$file = $$1; chomp; s/(["\\])/\\$$1/g;' \
+		-e 'push @c, qq({"directory":"$(CURDIR)",) .' \
+		-e 'qq("file":"$$file","command":"$$_"});' \
+		-e 'END { print "[\n", join(",\n", @c), "\n]\n" }' > $@
+
 check-long: all tests	## check-long: whole corpora and peers, where they are found
 	BIN=$(abspath $(BIN)) tests/peers/long
 
@@ -231,11 +266,13 @@ uninstall:	## uninstall: take them away again
 clean:	## clean: remove what was built
 	rm -rf bin build
 
-help:	## help: this list
-	@sed -n 's/^[a-z-]*:.*## \([a-z-]*: .*\)/\1/p' Makefile
+help:	## help: list the targets and variables
+	@sed -n 's/^[a-z0-9_.-]*:.*## \([a-z0-9_.-]*: .*\)/\1/p' Makefile
+	@echo
+	@sed -n 's/^## \([A-Z_]*=.*\)/\1/p' Makefile
 
-.PHONY: all check check-run tests unit kernel cli manners faults check-long fuzz \
-	unicode bench demo deps need install uninstall clean help
+.PHONY: all check check-run tests unit kernel cli manners faults lint arm64 \
+	check-long fuzz unicode bench demo deps need install uninstall clean help
 .PRECIOUS: $(B)/%.o
 -include $(COMMON_OBJ:.o=.d) $(KERNEL_OBJ:.o=.d) $(CMD_OBJ:.o=.d)
 -include $(UNIT:=.d) $(KERNEL_TESTS:=.d) $(FUZZERS:=.d)
