@@ -1,5 +1,5 @@
 /*
- * kernels.c - open a table by name; memory and weights of host tables
+ * kernels.c - open a table by name; memory of host tables
  *
  * Host tables use plain memory; large blocks ask for huge pages, because a
  * matmul walks over megabytes and would otherwise miss the TLB.
@@ -48,29 +48,6 @@ host_release(struct kernels *k, void *p)
 {
 	if (p)
 		k->mem_put(k->mem_ctx, p);
-}
-
-struct kweight *
-kernels_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
-		   int use)
-{
-	struct kweight *w = xcalloc(1, sizeof *w);
-
-	w->dt = dt;
-	w->out = out;
-	w->in = in;
-	w->use = use;
-	w->data = k->alloc(k, (size_t)out * (size_t)in * kdtype_size(dt));
-	return w;
-}
-
-void
-kernels_weight_free(struct kernels *k, struct kweight *w)
-{
-	if (!w)
-		return;
-	k->release(k, w->data);
-	free(w);
 }
 
 struct kernels *

@@ -18,8 +18,9 @@ needs() {
 
 # Every script of sh, bash or bats.
 scripts() {
-	find examples tests -type f ! -path 'tests/data/*' \
-		! -path 'tests/fuzz/corpus/*' ! -name '*.jsonl*' -exec awk '
+	find examples tests -type f -not -path 'tests/data/*' \
+		-not -path 'tests/fuzz/corpus/*' -not -name '*.jsonl*' \
+		-exec awk '
 		FNR == 1 && /^#!.*(sh|bats)$/ { print FILENAME }
 		{ nextfile }' {} + | sort
 }

@@ -91,6 +91,73 @@ against() {
 	[[ "$output" != *ok.* ]]
 }
 
+@test "files, functions, lines and folders keep their limits" {
+	run perl "$root/tests/cli/tree.pl" sizes "$root"
+	echo "$output"
+	[ -z "$output" ]
+}
+
+@test "what exceeds a limit is found" {
+	T=$BATS_TEST_TMPDIR
+	mkdir -p "$T/common/base" "$T/common/ok" "$T/kernels/ref"
+	touch "$T/common/ok/README.md" "$T/kernels/ref/README.md"
+	touch "$T"/common/base/{0..4}{0..9}.x
+	printf '%81s\n' x > "$T/common/ok/wide.c"
+	printf '\t%72s\n' x > "$T/common/ok/ok.c"
+	yes '' | head -n 601 > "$T/common/ok/long.h"
+	{
+		echo '{'
+		yes '' | head -n 101
+		echo '}'
+	} > "$T/common/ok/function.c"
+	run perl "$root/tests/cli/tree.pl" sizes "$T"
+	echo "$output"
+	[ "${#lines[@]}" -eq 5 ]
+	[[ "$output" == *"function.c:1: a function of 101 lines"* ]]
+	[[ "$output" == *"long.h: 601 lines"*"wide.c:1: 81 columns"* ]]
+	[[ "$output" == *"base: 50 files"*"base: no README.md"* ]]
+}
+
+# The object files of the sources, where the tests were built.
+objects() {
+	(cd "$root" && find common kernels -name '*.c' -o -name '*.cc') |
+		sed 's/\.[a-z]*$/.o/'
+}
+
+@test "no more than three files of a folder call each other in a circle" {
+	case ${TEST_BUILD:-build} in
+	*/san-*) skip "sanitizers add symbols of their own" ;;
+	esac
+	cd "$root/${TEST_BUILD:-build}" 2> /dev/null || cd "$TEST_BUILD"
+	mapfile -t files < <(objects)
+	run perl "$root/tests/cli/tree.pl" cycles "${files[@]}"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+}
+
+@test "a circle of four files, or of two folders, is found" {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir a b
+	for i in 1 2 3 4; do
+		echo "void f$((i % 4 + 1))(void); void f$i(void) { f$((i % 4 + 1))(); }" \
+			> a/f$i.c
+	done
+	echo 'void y(void); void x(void) { y(); }' > a/x.c
+	echo 'void x(void); void y(void) { x(); }' > b/y.c
+	echo 'void y(void); void z(void) { y(); }' > b/z.c
+	for f in */*.c; do
+		${CC:-cc} -c -o "${f%.c}.o" "$f"
+	done
+	run perl "$root/tests/cli/tree.pl" cycles */*.o
+	echo "$output"
+	[ "${#lines[@]}" -eq 2 ]
+	[[ "$output" == *"a/f1.o a/f2.o a/f3.o a/f4.o"* ]]
+	[[ "$output" == *"a/x.o b/y.o"* ]]
+	run perl "$root/tests/cli/tree.pl" cycles a/f[123].o b/z.o
+	[ -z "$output" ]
+}
+
 @test "only the programs named lm-* hold kernels" {
 	for p in "${BIN:-$root/bin}"/*; do
 		case ${p##*/} in

@@ -6,7 +6,7 @@
 #
 # Prints a line per finding; status 0 whatever is found.  `cycles` reads `nm`:
 # an arrow goes from the file that uses a symbol to the one that defines it.
-# A cycle may join three files of one folder, and none of two folders.
+# A cycle may join up to three files, all of one folder.
 use strict;
 use warnings;
 
@@ -100,7 +100,7 @@ sub components {
 }
 
 sub cycles {
-	my (%defines, %uses, %arrows, %folders);
+	my (%defines, %uses, %arrows);
 	for my $file (@_) {
 		open(my $nm, '-|', 'nm', $file) or die "nm: $!\n";
 		while (<$nm>) {
@@ -117,15 +117,12 @@ sub cycles {
 		for my $name (@{$uses{$from}}) {
 			my $to = $defines{$name} // next;
 			$arrows{$from}{$to} = 1 if $to ne $from;
-			my ($a, $b) = map { m{(.*)/} ? $1 : '.' } $from, $to;
-			$folders{$a}{$b} = 1 if $a ne $b;
 		}
 	}
 	for my $part (components(\%arrows)) {
-		print "files in a circle: @$part\n" if @$part > CYCLE_FILES;
-	}
-	for my $part (components(\%folders)) {
-		print "folders in a circle: @$part\n" if @$part > 1;
+		my %folder = map { m{(.*)/} ? ($1 => 1) : ('.' => 1) } @$part;
+		print "files in a circle: @$part\n"
+			if @$part > CYCLE_FILES || keys %folder > 1;
 	}
 }
 
