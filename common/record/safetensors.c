@@ -97,8 +97,8 @@ parse_shape(struct st_tensor *t, const struct json *j, struct err *e)
 	size_t i;
 
 	if (!shape || shape->type != JSON_ARRAY || shape->n > ST_MAX_DIMS)
-		return err_set(e, "%s: tensor %s: shape is missing, no list or"
-			       " longer than %d", t->file, t->name,
+		return err_set(e, "%s: tensor %s: shape is missing, not a list,"
+			       " or longer than %d", t->file, t->name,
 			       ST_MAX_DIMS);
 	t->ndim = (int)shape->n;
 	t->n = 1;
@@ -106,8 +106,8 @@ parse_shape(struct st_tensor *t, const struct json *j, struct err *e)
 		const struct json *d = &shape->kids[i];
 
 		if (!d->is_int || d->i < 0)
-			return err_set(e, "%s: tensor %s: dimension %zu is no"
-				       " count", t->file, t->name, i);
+			return err_set(e, "%s: tensor %s: dimension %zu is not"
+				       " a count", t->file, t->name, i);
 		t->shape[i] = (uint64_t)d->i;
 		if (__builtin_mul_overflow(t->n, t->shape[i], &t->n))
 			return err_set(e, "%s: tensor %s: shape overflows",
@@ -202,7 +202,7 @@ check_layout(struct st_tensor *v, size_t n, const struct map *m,
 		at += v[i].bytes;
 	}
 	if (at != m->p + m->n)
-		return err_set(e, "%s: offset %zu: %zu bytes behind the last"
+		return err_set(e, "%s: offset %zu: %zu bytes after the last"
 			       " tensor", m->path, (size_t)(at - m->p),
 			       (size_t)(m->p + m->n - at));
 	return 0;
@@ -217,7 +217,7 @@ check_names(struct st_tensor *v, size_t n, const struct map *m, struct err *e)
 		qsort(v, n, sizeof *v, by_name);
 	for (i = 1; i < n; i++)
 		if (!strcmp(v[i - 1].name, v[i].name))
-			return err_set(e, "%s: offset 8: tensor %s stands"
+			return err_set(e, "%s: offset 8: tensor %s occurs"
 				       " twice in the header", m->path,
 				       v[i].name);
 	return 0;
@@ -238,15 +238,15 @@ parse_members(struct st *s, const struct json *root, const struct map *m,
 		if (span_eq(j->key, span_str("__metadata__")))
 			continue;
 		if (memchr(j->key.p, 0, j->key.n))
-			return err_set(e, "%s: a tensor name holds NUL",
+			return err_set(e, "%s: a tensor name contains NUL",
 				       m->path);
 		t = &s->v[s->n++];
 		memset(t, 0, sizeof *t);
 		t->name = xmemdup0(j->key.p, j->key.n);
 		t->file = m->path;
 		if (j->type != JSON_OBJECT)
-			return err_set(e, "%s: tensor %s: no object", m->path,
-				       t->name);
+			return err_set(e, "%s: tensor %s: not an object",
+				       m->path, t->name);
 		if (parse_tensor(t, j, data, m->n - 8 - nhead, e) < 0)
 			return -1;
 	}
@@ -278,7 +278,8 @@ parse_file(struct st *s, const struct map *m, struct err *e)
 	if (!root)
 		return -1;
 	if (root->type != JSON_OBJECT)
-		rc = err_set(e, "%s: offset 8: header is no object", m->path);
+		rc = err_set(e, "%s: offset 8: header is not an object",
+			     m->path);
 	else
 		rc = parse_members(s, root, m, nhead, e);
 	json_free(root);
@@ -346,7 +347,7 @@ check_index(const struct st *s, const struct json *map, const char *index,
 			return -1;
 	}
 	if (map->n != s->n)
-		return err_set(e, "%s: lists %zu tensors, the files hold %zu",
+		return err_set(e, "%s: lists %zu tensors, the files have %zu",
 			       index, map->n, s->n);
 	return 0;
 }
@@ -363,8 +364,8 @@ add_index_files(struct st *s, const char *dir, const struct json *map,
 		if (j->type != JSON_STRING || !j->str.n ||
 		    memchr(j->str.p, '/', j->str.n) ||
 		    memchr(j->str.p, 0, j->str.n))
-			return err_set(e, "%s: weight_map: tensor %.*s names no"
-				       " file of the folder", index,
+			return err_set(e, "%s: weight_map: tensor %.*s does not"
+				       " name a file of the folder", index,
 				       (int)j->key.n, j->key.p);
 		for (k = 0; k < i; k++)
 			if (span_eq(map->kids[k].str, j->str))
