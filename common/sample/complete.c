@@ -52,8 +52,7 @@ put_json(const struct prompt_line *l, const struct gen_seq *s,
 		buf_puts(b, "null");
 	session_put_ids(b, "tokens", s->out.v, s->out.n);
 	session_put_reals(b, "logprobs", s->logprob, s->out.n);
-	json_put_key(b, "end");
-	json_put_str(b, span_str(end_names[s->end]));
+	json_put_key_str(b, "end", end_names[s->end]);
 	buf_puts(b, "}\n");
 }
 

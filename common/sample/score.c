@@ -142,12 +142,10 @@ score_items(struct session *c, const struct prompt_line *l,
 static void
 put_continuation(const struct item *x, struct buf *b)
 {
-	json_put_key(b, "logprob");
-	json_put_real(b, x->sum);
+	json_put_key_real(b, "logprob", x->sum);
 	session_put_ids(b, "tokens", x->ids.v, x->ids.n);
 	session_put_reals(b, "logprobs", x->logprob, x->ids.n);
-	json_put_key(b, "greedy");
-	buf_puts(b, x->greedy ? "true" : "false");
+	json_put_key_bool(b, "greedy", x->greedy);
 	if (x->nahead)
 		session_put_reals(b, "ahead", x->ahead, (size_t)x->nahead);
 }
@@ -162,12 +160,9 @@ put_choices(const struct prompt_line *l, const struct item *x,
 	for (size_t i = 0; i < l->nchoices; i++)
 		buf_printf(b, "%s%zu", i ? "," : "", x[i].bytes);
 	buf_putc(b, ']');
-	json_put_key(b, "pick");
-	json_put_uint(b, p.raw);
-	json_put_key(b, "pick_norm");
-	json_put_uint(b, p.norm);
-	json_put_key(b, "answer");
-	json_put_int(b, l->answer);
+	json_put_key_uint(b, "pick", p.raw);
+	json_put_key_uint(b, "pick_norm", p.norm);
+	json_put_key_uint(b, "answer", (uint64_t)l->answer);
 }
 
 /* Add a line to the totals, and write its scores as JSON if wanted. */

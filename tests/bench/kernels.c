@@ -4,11 +4,12 @@
  * usage: kernels [-j THREADS] [-k TABLE] [PRESET:BATCH:SEQ[:VOCAB]...]
  *
  * For every entry that a step of the preset calls, at the step's own shapes:
- * calls a step, milliseconds of CPU and of wall a call, and the rate in GFLOP/s
- * (products) or GB/s (the rest).  The first lines are the yardsticks: what
- * oneDNN reaches on one large product, and the bandwidth of reads and copies.
- * The last line of a preset is the sum of a step, with its model FLOPs and
- * the share of the yardstick that they come to.
+ * calls per step, milliseconds of CPU and wall time per call, and the rate in
+ * GFLOP/s (matmuls) or GB/s (all others).  The first lines are the yardsticks:
+ * the rate of oneDNN in one large matmul, and the bandwidth of reads and
+ * copies.
+ * The last line of a preset is the sum of a step, with its model FLOPs as a
+ * fraction of the yardstick.
  */
 #include <getopt.h>
 #include <math.h>
