@@ -215,27 +215,24 @@ memory_new(dnnl_engine_t eng, cmd_t md)
 
 /* --- plans --- */
 
+_Static_assert(sizeof(struct gemm_shape) ==
+	       6 * sizeof(int64_t) + 6 * sizeof(int), "padding in a key");
+
 static uint64_t
 shape_hash(const struct gemm_shape *s)
 {
-	int64_t v[] = { s->m, s->n, s->k, s->lda, s->ldb, s->ldc,
-			s->ta | s->tb << 1 | s->accumulate << 2 |
-			s->packed << 3 | (int)s->dt << 4 | (int)s->cdt << 5 };
-	uint64_t h = 0;
+	uint64_t v[sizeof *s / sizeof(uint64_t)], h = 0;
 
+	memcpy(v, s, sizeof v);
 	for (size_t i = 0; i < sizeof v / sizeof *v; i++)
-		h = (h ^ (uint64_t)v[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
+		h = (h ^ v[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
 	return h;
 }
 
 static int
 shape_eq(const struct gemm_shape *a, const struct gemm_shape *b)
 {
-	return a->m == b->m && a->n == b->n && a->k == b->k &&
-	       a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
-	       a->ta == b->ta && a->tb == b->tb && a->dt == b->dt &&
-	       a->cdt == b->cdt && a->accumulate == b->accumulate &&
-	       a->packed == b->packed;
+	return memcmp(a, b, sizeof *a) == 0;
 }
 
 /* The slot of s, empty if there is no such plan. */
