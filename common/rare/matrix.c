@@ -24,56 +24,50 @@ enum { LANES = 8, BLOCKS = 64, BLOCK_ROWS = 32 };
 
 /* ---- conversion ---- */
 
+INLINE float
+from_bits(uint32_t bits)
+{
+	float f;
+
+	memcpy(&f, &bits, sizeof(f));
+	return f;
+}
+
 /* Multiplying rebases the exponent and is exact for subnormals too. */
 INLINE float
 half(uint16_t h)
 {
-	uint32_t bits = (uint32_t)(h & 0x7fff) << 13;
-	float f;
+	float f = from_bits((uint32_t)(h & 0x7fff) << 13) * 0x1p112f;
+	uint32_t bits;
 
-	memcpy(&f, &bits, sizeof(f));
-	f *= 0x1p112f;
-	memcpy(&bits, &f, sizeof(f));
+	memcpy(&bits, &f, sizeof(bits));
 	if ((h & 0x7c00) == 0x7c00)
 		bits |= 0x7f800000;
-	bits |= (uint32_t)(h & 0x8000) << 16;
-	memcpy(&f, &bits, sizeof(f));
-	return f;
+	return from_bits(bits | (uint32_t)(h & 0x8000) << 16);
 }
+
+/* x[i] = value, in which n is element i of the row. */
+#define EACH(ctype, value) \
+	for (i = 0; i < C; i++) { \
+		ctype n; \
+		memcpy(&n, p + sizeof(n) * (r * C + i), sizeof(n)); \
+		x[i] = value; \
+	}
 
 INLINE void
 get(const struct matrix *m, size_t r, double *restrict x)
 {
 	const char *p = m->p;
-	size_t C = m->C, at = r * C, i;
-	uint32_t bits;
-	uint16_t h;
-	float f;
+	size_t C = m->C, i;
 
-	switch (m->type) {
-	case MATRIX_F64:
-		memcpy(x, p + 8 * at, 8 * C);
-		break;
-	case MATRIX_F32:
-		for (i = 0; i < C; i++) {
-			memcpy(&f, p + 4 * (at + i), sizeof(f));
-			x[i] = f;
-		}
-		break;
-	case MATRIX_BF16:
-		for (i = 0; i < C; i++) {
-			memcpy(&h, p + 2 * (at + i), sizeof(h));
-			bits = (uint32_t)h << 16;
-			memcpy(&f, &bits, sizeof(f));
-			x[i] = f;
-		}
-		break;
-	case MATRIX_F16:
-		for (i = 0; i < C; i++) {
-			memcpy(&h, p + 2 * (at + i), sizeof(h));
-			x[i] = half(h);
-		}
-	}
+	if (m->type == MATRIX_F64)
+		EACH(double, n)
+	else if (m->type == MATRIX_F32)
+		EACH(float, n)
+	else if (m->type == MATRIX_BF16)
+		EACH(uint16_t, from_bits((uint32_t)n << 16))
+	else
+		EACH(uint16_t, half(n))
 }
 
 /* ---- sums ---- */

@@ -244,9 +244,8 @@ rare_clear(struct rare *r)
 
 /* ---- --unused ---- */
 
-/* The number at *p; *p moves to what follows it. */
-static int
-parse_id(const char **p, uint32_t *id)
+int
+rare_parse_id(const char **p, uint32_t *id)
 {
 	uint64_t x = 0;
 	const char *s = *p;
@@ -267,10 +266,10 @@ rare_unused(struct rare *r, const char *list, struct err *e)
 	uint32_t from, to;
 
 	do {
-		if (parse_id(&p, &from))
+		if (rare_parse_id(&p, &from))
 			break;
 		to = from;
-		if (*p == '-' && (p++, parse_id(&p, &to)))
+		if (*p == '-' && (p++, rare_parse_id(&p, &to)))
 			break;
 		if (to < from)
 			return err_set(e, "--unused: %u-%u runs backwards",

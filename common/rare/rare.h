@@ -77,6 +77,9 @@ void rare_clear(struct rare *r);
 /* Add the ids of a list such as "7,9,100-120" to those known to be unused. */
 int rare_unused(struct rare *r, const char *list, struct err *e);
 
+/* Parse the id at *p, in a string, and move *p past it.  -1: none there. */
+int rare_parse_id(const char **p, uint32_t *id);
+
 /* The text of an id, with U+FFFD for invalid bytes; empty without a token. */
 void rare_text(const struct rare *r, uint32_t id, struct buf *out);
 

@@ -29,22 +29,19 @@ struct reading {
 
 /* "X/K" to X and K, from 0. */
 static int
-parse_id(struct span s, uint32_t *id, int *k)
+parse_prompt(struct span s, uint32_t *id, int *k)
 {
-	uint64_t x = 0;
-	size_t i;
+	char text[16];
+	const char *p = text;
 
-	for (i = 0; i < s.n && s.p[i] >= '0' && s.p[i] <= '9'; i++) {
-		x = 10 * x + (uint64_t)(s.p[i] - '0');
-		if (x >= UINT32_MAX)
-			return -1;
-	}
-	if (i == 0 || s.n != i + 2 || s.p[i] != '/' || s.p[i + 1] < '1' ||
-	    s.p[i + 1] >= '1' + RARE_PROMPTS)
+	if (s.n == 0 || s.n >= sizeof(text))
 		return -1;
-	*id = (uint32_t)x;
-	*k = s.p[i + 1] - '1';
-	return 0;
+	memcpy(text, s.p, s.n);
+	text[s.n] = 0;
+	if (rare_parse_id(&p, id) || *p++ != '/' || p + 1 != text + s.n)
+		return -1;
+	*k = *p - '1';
+	return *k >= 0 && *k < RARE_PROMPTS ? 0 : -1;
 }
 
 /* Of a log probability, where null is that of 0.  -1: it is neither. */
@@ -86,7 +83,7 @@ answer(struct reading *g, const struct json *line, struct err *e)
 	uint32_t id;
 	int k;
 
-	if (json_get_str(line, "id", &s, e) || parse_id(s, &id, &k))
+	if (json_get_str(line, "id", &s, e) || parse_prompt(s, &id, &k))
 		return err_set(e, "expected an id that the prompts have, such "
 			       "as \"7/1\"");
 	if (x < 0)

@@ -13,33 +13,32 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* Names of the input and of the output matrix, by family. */
+/* Modules of the input and of the output matrix, by family. */
 static const char *const embed_names[] = {
-	"model.embed_tokens.weight", "transformer.wte.weight", "wte.weight",
-	"gpt_neox.embed_in.weight", "model.decoder.embed_tokens.weight",
-	"transformer.word_embeddings.weight", "word_embeddings.weight",
-	"backbone.embeddings.weight", "backbone.embedding.weight",
-	"model.language_model.embed_tokens.weight",
-	"language_model.model.embed_tokens.weight",
-	"model.transformer.wte.weight", "tok_embeddings.weight",
-	"embed_tokens.weight", NULL
+	"model.embed_tokens", "transformer.wte", "wte", "gpt_neox.embed_in",
+	"model.decoder.embed_tokens", "transformer.word_embeddings",
+	"word_embeddings", "backbone.embeddings", "backbone.embedding",
+	"model.language_model.embed_tokens",
+	"language_model.model.embed_tokens", "model.transformer.wte",
+	"tok_embeddings", "embed_tokens", NULL
 };
 static const char *const head_names[] = {
-	"lm_head.weight", "embed_out.weight", "output.weight",
-	"language_model.lm_head.weight", "model.transformer.ff_out.weight",
-	NULL
+	"lm_head", "embed_out", "output", "language_model.lm_head",
+	"model.transformer.ff_out", NULL
 };
 
+/* The first tensor there is of names, each followed by the suffix. */
 static const struct st_tensor *
-find(const struct st *s, const char *name, const char *const *names)
+find(const struct st *s, const char *const *names, const char *suffix)
 {
 	const struct st_tensor *t = NULL;
-	size_t i;
+	char *name;
 
-	if (name)
-		return st_find(s, name);
-	for (i = 0; names[i] && !t; i++)
-		t = st_find(s, names[i]);
+	for (; *names && !t; names++) {
+		name = xstrf("%s%s", *names, suffix);
+		t = st_find(s, name);
+		free(name);
+	}
 	return t;
 }
 
@@ -124,20 +123,17 @@ fits(const struct st_tensor *in, const struct st_tensor *out, int64_t vocab,
 static const struct st_tensor *
 find_bias(const struct st *s, const char *head, size_t V)
 {
+	size_t n = head ? strlen(head) : 0;
+	char *module = xstrf("%.*s", n > 7 ? (int)n - 7 : 0,
+			     head ? head : "");
+	const char *one[] = {module, NULL};
 	const struct st_tensor *t = NULL;
-	const char *one[] = {head, NULL};
-	const char *const *names = head ? one : head_names;
-	size_t n, i;
-	char *name;
 
-	for (i = 0; names[i] && !t; i++) {
-		n = strlen(names[i]);
-		if (n < 7 || strcmp(names[i] + n - 7, ".weight"))
-			continue;
-		name = xstrf("%.*s.bias", (int)(n - 7), names[i]);
-		t = st_find(s, name);
-		free(name);
-	}
+	if (!head)
+		t = find(s, head_names, ".bias");
+	else if (n > 7 && !strcmp(head + n - 7, ".weight"))
+		t = find(s, one, ".bias");
+	free(module);
 	return t && t->ndim == 1 && t->shape[0] == V ? t : NULL;
 }
 
@@ -152,15 +148,16 @@ load(struct rare_model *m, const char *dir, const char *embed,
 
 	if (config(dir, &tie, &vocab, e))
 		return -1;
-	m->in = find(s, embed, embed_names);
-	m->out = find(s, head, head_names);
+	m->in = embed ? st_find(s, embed) : find(s, embed_names, ".weight");
+	m->out = head ? st_find(s, head) : find(s, head_names, ".weight");
 	if (!m->in)
-		return err_set(e, "%s: no tensor %s; name the input matrix "
+		return err_set(e, "%s: no tensor %s: name the input matrix "
 			       "with --embed", dir,
-			       embed ? embed : embed_names[0]);
+			       embed ? embed : "model.embed_tokens.weight");
 	if (!m->out && (head || tie == 0))
-		return err_set(e, "%s: no tensor %s; name the output matrix "
-			       "with --head", dir, head ? head : head_names[0]);
+		return err_set(e, "%s: no tensor %s: name the output matrix "
+			       "with --head", dir,
+			       head ? head : "lm_head.weight");
 	m->tied = head ? 0 : tie >= 0 ? tie : !m->out;
 	if (m->tied)
 		m->out = m->in;

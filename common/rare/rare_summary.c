@@ -18,9 +18,8 @@ is_wasted(const struct rare *r, uint32_t id)
 	if (r->counts)
 		return r->counts->v[id].count == 0;
 	return rare_is(r, id, RARE_UNUSED) ||
-	       r->category[id] == RARE_CAT_UNREACHABLE_SPECIAL ||
-	       r->category[id] == RARE_CAT_UNREACHABLE_SINGLE ||
-	       r->category[id] == RARE_CAT_UNREACHABLE_MULTI;
+	       (r->category[id] > RARE_CAT_OK_SPECIAL &&
+		r->category[id] != RARE_CAT_UNDECODEABLE);
 }
 
 void

@@ -60,7 +60,7 @@ six() {
 	[ "$(six no_pc1 < "$T/out")" = '0.059307 0.754954 1.140012 0.189824 0.002273 0.753669 0.001509 ' ]
 	[ "$(six l2 < "$T/out")" = '0.987421 1.251000 1.820714 2.164486 0.122474 1.419507 0.122474 ' ]
 	[ "$(six in_norm < "$T/out")" = '1.118034 1.019804 1.445683 2.271563 0.911043 1.157584 1.118034 ' ]
-	# tied: the cosine decides; known-unused rows lie below, and are not it
+	# tied: the cosine decides; rows known to be unused are below, not suspicious
 	[ "$(six indicator < "$T/out")" = "$(six cos < "$T/out")" ]
 	[ "$(grep -c '"suspicious":true' "$T/out")" -eq 0 ]
 	grep '"token":6,' "$T/out" | grep -q '"known_unused":true'
@@ -79,7 +79,7 @@ six() {
 	[ "$(grep -c '"suspicious":true' "$T/out")" -eq 1 ]
 	tok-scan-rare -q --model "$T/m" --unused 4 --json > "$T/out"
 	[ "$(grep -c '"suspicious":true' "$T/out")" -eq 0 ]
-	# tied, and nothing known: refused with the way out
+	# tied, and no id known to be unused: the message names the way out
 	run tok-scan-rare --model "$DATA/vector" --json
 	[ "$status" -eq 2 ]
 	[[ $output =~ "--unused" ]]
@@ -94,7 +94,7 @@ six() {
 		awk -F '\t' 'NR > 1 && $5 > 0 && $2 !~ /^<\|/ { print $1, $5 }' \
 		> "$T/got"
 	diff "$T/want" "$T/got"
-	# and for windows, where long documents come in pieces
+	# and for windows, which split long documents
 	"$BIN/pack" -q --tokenizer "$TOK" --policy best-fit --seq-len 64 \
 		-o "$T/win" "$DATA/docs.jsonl"
 	tok-scan-rare --tokenizer "$TOK" "$T/win" |
@@ -107,7 +107,7 @@ six() {
 	tok-scan-rare --tokenizer "$TOK" --json "$TRAIN" | cmp - "$T/a"
 }
 
-@test "one line an id; the thirteen bytes are known" {
+@test "one line per id; thirteen bytes are known to be unused" {
 	tok-scan-rare --tokenizer "$TOK" --json "$TRAIN" > "$T/out"
 	[ "$(grep -c . "$T/out")" -eq 1000 ]
 	[ "$(grep -c '"known_unused":true' "$T/out")" -eq 13 ]
@@ -118,7 +118,7 @@ six() {
 		"$T/out"
 }
 
-@test "a model whose rows go on behind the tokenizer's" {
+@test "a model with more rows than the tokenizer has tokens, or fewer" {
 	tok-scan-rare --model $MODELS/llama-tied --json > "$T/out"
 	[ "$(grep -c . "$T/out")" -eq 320 ]
 	for m in llama-gqa llama-bf16-sharded qwen3; do
@@ -130,7 +130,7 @@ six() {
 	tok-scan-rare --model $MODELS/llama-tied --tokenizer "$T/t300" --json \
 		> "$T/out"
 	[ "$(grep -c '"text":null,"category":"UNREACHABLE_MULTI_TOKEN".*"known_unused":true' "$T/out")" -eq 20 ]
-	# with more tokens than rows the model cannot be asked
+	# with more tokens than rows there are no prompts
 	run --separate-stderr tok-scan-rare --model "$DATA/vector" \
 		--tokenizer "$TOK" --unused 4,6 --json
 	[ "$status" -eq 0 ]
@@ -141,7 +141,7 @@ six() {
 	[ "$status" -eq 2 ]
 }
 
-@test "--eot: what stands between documents is counted apart" {
+@test "--eot: the id between documents is counted apart" {
 	zstd -dcq tests/data/tok/qwen3_tokenizer.json.zst > "$T/tokenizer.json"
 	eot=151643	# <|endoftext|>, which the file does not call EOS
 	for s in llmc nanogpt megatron datatrove npy; do
@@ -158,7 +158,7 @@ six() {
 			<(sed 's/,"top_doc":"[^"]*"//' "$T/$s.out")
 	done
 	grep "^{\"token\":$eot," "$T/npy.out" | grep -q '"boundary":true'
-	# without an index it is where documents end
+	# without an index it ends a document
 	mkdir "$T/bare"
 	cp "$T/nanogpt/00000.bin" "$T/bare"
 	tok-scan-rare -q --tokenizer "$T/tokenizer.json" --json --shard-format \
@@ -175,9 +175,9 @@ six() {
 	[[ "$output" == *"eot"*"shards"* ]]
 }
 
-@test "a table on a terminal, its columns one below the other" {
+@test "a table on a terminal has aligned columns" {
 	script -qefc true /dev/null < /dev/null > /dev/null 2>&1 ||
-		skip "script (of util-linux) makes no terminal here"
+		skip "script (of util-linux) cannot open a terminal here"
 	zstd -dcq tests/data/tok/qwen3_tokenizer.json.zst > "$T/tokenizer.json"
 	echo '{"text":"日本 a"}' > "$T/docs"
 	"$BIN/pack" -q --tokenizer "$T/tokenizer.json" --no-bos --no-eos \
@@ -212,7 +212,7 @@ six() {
 	[ "$status" -eq 0 ]
 }
 
-@test "questions, and answers that do not fit them" {
+@test "--verify-prompts, and scores that do not match them" {
 	local m=$MODELS/llama-tied
 	tok-scan-rare --model $m --verify-prompts > "$T/ask"
 	n=$(grep -c . "$T/ask")
@@ -250,7 +250,7 @@ six() {
 		[ "$status" -eq 2 ] || [[ $bad == *z* ]] ||
 			{ echo "$bad: $status"; false; }
 	done
-	# the real thing: lm-sample takes them all, and answers with three
+	# lm-sample reads them all, and answers with three probabilities
 	[ "$(grep -c '"ahead":3}$' "$T/ask")" -eq "$n" ]
 	"$BIN/lm-sample" -q --model $m --score "$T/ask" --json > "$T/scores"
 	[ "$(grep -c '"ahead":\[[-0-9.e]*,[-0-9.e]*,[-0-9.e]*\]' \
@@ -284,7 +284,7 @@ six() {
 	tok-scan-rare -q --model "$T/m" --indicator bias --json > "$T/out"
 	grep '"token":2,' "$T/out" | grep -q '"suspicious":true'
 	[ "$(grep -c '"suspicious":true' "$T/out")" -eq 1 ]
-	# none, or none to speak of
+	# without a bias
 	run tok-scan-rare -q --model "$DATA/vector" --unused 4 --indicator bias
 	[ "$status" -eq 2 ]
 	[[ $output =~ "has no bias" ]]
@@ -330,13 +330,13 @@ six() {
 	refused --tokenizer "$TOK" --shard-format nanogpt "$T/x.bin"
 }
 
-@test "without a tokenizer rows have no text, and a warning says so" {
+@test "without a tokenizer rows have no text, and a warning is printed" {
 	cp -r "$DATA/vector" "$T/m"
 	run --separate-stderr tok-scan-rare --model "$T/m" --unused 4,6 --json
 	[ "$status" -eq 0 ]
 	[[ ${lines[0]} =~ '"text":null,"category":"OK"' ]]
 	[[ $stderr =~ "no tokenizer.json" ]]
-	# a kind that is not ours is as none; one that is broken is refused
+	# an unsupported kind counts as none; a broken file is refused
 	echo '{"model":{"type":"Unigram"}}' > "$T/m/tokenizer.json"
 	tok-scan-rare -q --model "$T/m" --unused 4,6 --json > "$T/out"
 	[ "$(six cos < "$T/out" | cut -d ' ' -f 1)" = 0.425756 ]

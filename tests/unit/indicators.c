@@ -1,8 +1,8 @@
 /*
  * indicators.c - Land and Bartolo's indicators of a matrix
  *
- * The 7 x 3 matrix and its numbers were computed apart, in pure Python from
- * the formulas of the paper's code (cohere-ai/magikarp, model.py).
+ * The numbers of the 7 x 3 matrix were computed independently, in pure Python
+ * from the formulas of the paper's code (cohere-ai/magikarp, model.py).
  */
 #include "tests/unit/test.h"
 
@@ -75,7 +75,7 @@ cloud(size_t V, size_t C)
 	return m;
 }
 
-/* A pc1 is an eigenvector: C x = l x, held against the covariance itself. */
+/* A pc1 is an eigenvector: C x = l x, compared with the covariance itself. */
 static void
 pc1_is_an_eigenvector(void **state)
 {
@@ -163,7 +163,7 @@ covariance_as_plain_sums(void **state)
 	}
 }
 
-/* Noise: no component stands out, and it is found all the same. */
+/* Noise: no component dominates, and it is found all the same. */
 static void
 pc1_of_noise(void **state)
 {
@@ -190,7 +190,7 @@ pc1_of_noise(void **state)
 		off += (y - l * c[i]) * (y - l * c[i]);
 	}
 	assert_true(sqrt(off) < 1e-8 * l);
-	/* greater than what the plain iteration gets to, whatever its start */
+	/* not below what plain power iteration reaches from another start */
 	for (i = 0; i < C; i++)
 		c[i] = sin((double)i);
 	for (k = 0; k < 300; k++) {
@@ -250,7 +250,7 @@ nothing_known_unused(void **state)
 	indicators_clear(&r);
 }
 
-/* Equal rows have no component at all: no division by nothing. */
+/* Equal rows have no component: nothing is divided by zero. */
 static void
 equal_rows(void **state)
 {
@@ -268,7 +268,7 @@ equal_rows(void **state)
 	indicators_clear(&r);
 }
 
-/* A bias is an indicator of its own, from a length of 1e-3 on. */
+/* A bias is an indicator if its length is above 1e-3. */
 static void
 bias_of_the_output(void **state)
 {
@@ -287,7 +287,7 @@ bias_of_the_output(void **state)
 	indicators_clear(&r);
 }
 
-/* The row is named, and its matrix. */
+/* The error names the row and its matrix. */
 static void
 not_finite(void **state)
 {

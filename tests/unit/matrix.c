@@ -1,5 +1,5 @@
 /*
- * rows.c - the numbers of each type, and the same bits from each form
+ * matrix.c - conversion of each type, and the same bits from each form
  */
 #include "tests/unit/test.h"
 

@@ -20,7 +20,7 @@ draw(uint64_t *s, uint32_t n)
 	return (uint32_t)((*s >> 33) % n);
 }
 
-/* Documents of random ids; what a plain loop counts goes to want. */
+/* Documents of random ids; want gets the counts of a plain loop. */
 static char *
 make_shards(struct rare_count *want, unsigned docs)
 {
@@ -33,8 +33,8 @@ make_shards(struct rare_count *want, unsigned docs)
 	uint32_t *ids = xmalloc(70000 * sizeof(*ids)), here[V];
 	unsigned d, i;
 
-	/* 20000 tokens a file: several, and documents across the reader's
-	 * runs of 32768 */
+	/* 20,000 tokens per file: several files, and documents that cross the
+	 * reader's runs of 32,768 */
 	w = shard_writer_open(dir, SHARD_ASSAY, &info, 20000, &e);
 	assert_non_null(w);
 	for (d = 0; d < docs; d++) {
@@ -104,14 +104,14 @@ counts_as_a_plain_loop(void **state)
 		}
 		rare_counts_clear(&c);
 	}
-	/* an id past the end is refused with its place */
+	/* an id past the end is refused, and named */
 	assert_int_equal(-1, rare_counts_get(&c, s, 299, 298, -1, 2, &e));
 	assert_non_null(strstr(e.msg, "id 299"));
 	shards_close(s);
 	remove_folder(dir);
 }
 
-/* A document in pieces of stored windows: every token once, no padding. */
+/* A document split by stored windows: every token once, no padding. */
 static void
 windows_count_once(void **state)
 {
@@ -147,7 +147,7 @@ windows_count_once(void **state)
 	remove_folder(dir);
 }
 
-/* "ab" = 256, "abc" = 257, "abcd" = 258; "a b" is never one piece. */
+/* "ab" = 256, "abc" = 257, "abcd" = 258; no pre-token is "a b". */
 static struct vocab *
 small_vocab(void)
 {
@@ -218,13 +218,13 @@ lists_of_unused(void **state)
 	for (i = 0; i < TEST_COUNT(bad); i++) {
 		e.set = 0;
 		if (!rare_unused(&r, bad[i], &e))
-			fail_msg("'%s' was taken", bad[i]);
+			fail_msg("'%s' was accepted", bad[i]);
 		assert_true(e.set);
 	}
 	rare_clear(&r);
 }
 
-/* "ab" stands nowhere but in "abcd": a step; "abcd" is frequent. */
+/* "ab" occurs only in "abcd", which is frequent: a step. */
 static void
 steps_are_harmless(void **state)
 {
@@ -259,7 +259,7 @@ steps_are_harmless(void **state)
 	vocab_free(v);
 }
 
-/* Files of SentencePiece do not list a merge behind those of its parts. */
+/* SentencePiece files may list a merge before those of its parts. */
 static void
 steps_in_any_order(void **state)
 {
@@ -302,8 +302,8 @@ prompts_have_the_token(void **state)
 	(void)state;
 	assert_int_equal(0, rare_init(&r, v, v->n, &e));
 	assert_int_equal(0, rare_prompts_make(&p, &r, v->bos, &e));
-	/* "abcd" fits between quotes; fifty of it are one piece, and merge
-	 * into as many */
+	/* "abcd" fits between quotes; fifty of it are one pre-token, and merge
+	 * into fifty tokens */
 	assert_true(p.made[0] && p.made[1]);
 	assert_int_equal(p.hole[0], 258);
 	assert_int_equal(p.ids[0].v[0], (uint32_t)v->bos);
