@@ -72,7 +72,9 @@ static const struct arg table[] = {
 	OPT_END
 };
 
-static const char *const exclude[] = {"verify-prompts: verify-scores json", NULL};
+static const char *const exclude[] = {
+	"verify-prompts: verify-scores json", NULL
+};
 
 static const struct args args = {
 	"tok-scan-rare", "[options] [SHARD|DIR...]",

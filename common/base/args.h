@@ -27,7 +27,7 @@ enum arg_type {
 	ARG_TABLE,	/* struct arg *: the rows of another table */
 	ARG_FLAG,	/* int *: set to 1; no value */
 	ARG_BOOL,	/* int *: --x sets 1, --no-x sets 0 */
-	ARG_INT,	/* int64_t *: decimal, range lo..hi, suffix k M G Ki Mi Gi */
+	ARG_INT,	/* int64_t *: decimal; suffix k M G Ki Mi Gi */
 	ARG_REAL,	/* double *: range lo..hi, finite */
 	ARG_STR,	/* const char **: any text */
 	ARG_STRS,	/* struct arg_list *: may be repeated */
@@ -40,7 +40,7 @@ struct arg_list {
 };
 
 struct arg {
-	const char *name;	/* without the dashes; of a group, its heading */
+	const char *name;	/* without dashes; a heading of a group */
 	char letter;		/* one-letter form, or 0; j q v h are taken */
 	enum arg_type type;
 	void *to;
@@ -100,7 +100,7 @@ struct args {
 struct args_common {
 	int threads;	/* -j, default: processors this process may use */
 	int quiet, verbose;
-	/* Set before args_parse(): more of --version, what records depend on. */
+	/* Set before args_parse(): what --version adds for records. */
 	const char *frozen;
 };
 extern struct args_common args_common;

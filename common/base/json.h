@@ -69,7 +69,7 @@ void json_reader_free(struct json_reader *r);
 struct json_pick {
 	int present;
 	enum json_type type;
-	struct span str;	/* a string: unescaped, valid until the next read */
+	struct span str;	/* unescaped string, until the next read */
 	struct span raw;	/* otherwise: the value as it is in the line */
 };
 
@@ -93,10 +93,10 @@ size_t json_members(struct json_reader *r, struct span *key,
 		    struct json_pick *val, size_t max);
 
 /* --- writing into a buf --- */
-void json_put_str(struct buf *b, struct span s);	/* quoted; invalid
-							   UTF-8 becomes U+FFFD */
-void json_put_key(struct buf *b, const char *key);	/* "key": with a comma
-							   before it unless first */
+/* Quoted; invalid UTF-8 becomes U+FFFD. */
+void json_put_str(struct buf *b, struct span s);
+/* "key": with a comma before it unless it is the first. */
+void json_put_key(struct buf *b, const char *key);
 void json_put_real(struct buf *b, double x);	/* shortest that reads back;
 						   null when not finite */
 void json_put_int(struct buf *b, int64_t x);

@@ -310,7 +310,8 @@ escaped_unit(const char *p, const char *end)
 	for (int i = 2; i < 6; i++) {
 		if (!is_hex((unsigned char)p[i]))
 			return -1;
-		v = v * 16 + (p[i] <= '9' ? p[i] - '0' : (p[i] | 32) - 'a' + 10);
+		v = v * 16 + (p[i] <= '9' ? p[i] - '0' :
+			      (p[i] | 32) - 'a' + 10);
 	}
 	return v;
 }

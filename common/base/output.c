@@ -185,7 +185,8 @@ output_open_named(struct output *o, struct err *e)
 		return err_sys(e, errno, "%s", o->label);
 	if (there && S_ISDIR(st.st_mode))
 		return err_sys(e, EISDIR, "%s", o->label);
-	if (there && (!S_ISREG(st.st_mode) || !strncmp(o->path, "/dev/fd/", 8))) {
+	if (there && (!S_ISREG(st.st_mode) ||
+		      !strncmp(o->path, "/dev/fd/", 8))) {
 		o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
 		return o->fd < 0 ? err_sys(e, errno, "%s", o->label) : 0;
 	}

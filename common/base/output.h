@@ -20,7 +20,8 @@
 
 struct output;
 
-struct output *output_open(const char *path, struct err *e);	/* NULL: error */
+/* NULL: error */
+struct output *output_open(const char *path, struct err *e);
 int output_write(struct output *o, const void *p, size_t n, struct err *e);
 /* All of b, which is then empty. */
 int output_put(struct output *o, struct buf *b, struct err *e);

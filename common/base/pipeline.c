@@ -35,7 +35,7 @@ struct run {
 	uint64_t next_read, next_write;
 	int reading, writing;
 	int ended;		/* read() has given its last item */
-	int stopped;		/* write() wants no more, or an error occurred */
+	int stopped;		/* write() wants no more, or an error */
 	struct err *err;	/* the caller's */
 	int failed;
 };

@@ -86,7 +86,8 @@ add_blocks(void *ctx, int thread)
 			for (q = p; q < j->blocks; q++) {
 				if (at++ % (size_t)j->threads != (size_t)thread)
 					continue;
-				for (i = p * WIDE; i < (p + 1) * WIDE; i += HIGH)
+				for (i = p * WIDE; i < (p + 1) * WIDE;
+				     i += HIGH)
 					j->tile(x + i, x + q * WIDE, n,
 						j->g + i * j->ld + q * WIDE,
 						j->ld);

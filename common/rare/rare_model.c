@@ -61,7 +61,8 @@ as_matrix(const struct st_tensor *t, size_t C, struct matrix *m,
 		enum st_dtype from;
 		enum matrix_type to;
 	} types[] = {
-		{ST_F32, MATRIX_F32}, {ST_F64, MATRIX_F64}, {ST_BF16, MATRIX_BF16},
+		{ST_F32, MATRIX_F32}, {ST_F64, MATRIX_F64},
+		{ST_BF16, MATRIX_BF16},
 		{ST_F16, MATRIX_F16}
 	};
 	size_t i;

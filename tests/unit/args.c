@@ -211,7 +211,8 @@ completions(void **state)
 			       "complete -c toy -l split -x -a 'gpt2 cl100k' "
 			       "-d 'how'\n"));
 	assert_non_null(strstr(parse("--completion fish", &status),
-			       "complete -c toy -l key -x -d 'key\\'s name'\n"));
+			       "complete -c toy -l key -x "
+			       "-d 'key\\'s name'\n"));
 	assert_int_equal(status, 0);
 }
 

@@ -304,7 +304,8 @@ lines_and_ids(void **state)
 	/* a last line of a CR alone is blank */
 	EXPECT("{\"text\":\"a\"}\n\r", &o, "1|F:1|a|{\"text\":\"a\"}\n");
 	/* numbers keep their spelling; what is no name is no id */
-	EXPECT("{\"id\":1e400,\"text\":\"\"}\n{\"id\":1.0 ,\"text\":\"\"}\n", &o,
+	EXPECT("{\"id\":1e400,\"text\":\"\"}\n"
+	       "{\"id\":1.0 ,\"text\":\"\"}\n", &o,
 	       "1|1e400||{\"id\":1e400,\"text\":\"\"}\n"
 	       "2|1.0||{\"id\":1.0 ,\"text\":\"\"}\n");
 	EXPECT("{\"id\":null,\"text\":\"\"}\n{\"id\":[1],\"text\":\"\"}\n"

@@ -236,7 +236,8 @@ random_texts(void **state)
 	(void)state;
 	for (round = 0; round < 600; round++) {
 		size_t parts = rng_below(21, 0, draw++, 40);
-		size_t kinds = 2 + rng_below(21, 0, draw++, TEST_COUNT(bits) - 1);
+		size_t kinds = 2 + rng_below(21, 0, draw++,
+					     TEST_COUNT(bits) - 1);
 
 		buf_reset(&b);
 		while (parts--)

@@ -93,7 +93,8 @@ pc1_is_an_eigenvector(void **state)
 			for (k = 0; k < C; k++)
 				cov[i][k] += (m[r * C + i] - mean[i]) *
 					     (m[r * C + k] - mean[k]);
-	assert_true(pca_first(&(struct matrix){m, MATRIX_F32, V, C}, mean, c, 1));
+	assert_true(pca_first(&(struct matrix){m, MATRIX_F32, V, C}, mean, c,
+			      1));
 	for (i = 0; i < C; i++)
 		for (k = 0; k < C; k++)
 			l += c[i] * cov[i][k] * c[k];
@@ -274,7 +275,8 @@ bias_of_the_output(void **state)
 {
 	static const float b[7] = {0, 0, 3e-3f, -.25f, 0, 0, 0};
 	static const float weak[7] = {0, 9e-4f, 0, 0, 0, 0, 0};
-	const struct matrix x = {b, MATRIX_F32, 7, 1}, y = {weak, MATRIX_F32, 7, 1};
+	const struct matrix x = {b, MATRIX_F32, 7, 1};
+	const struct matrix y = {weak, MATRIX_F32, 7, 1};
 	struct indicators r;
 
 	(void)state;
@@ -295,7 +297,8 @@ not_finite(void **state)
 		0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3c00, 0xfe01, 0x7c00, 0
 	};
 	static const float ok[4 * 2] = {1, 2, 3, 4, 5, 6, 7, 9};
-	const struct matrix a = {nan16, MATRIX_F16, 4, 2}, b = {ok, MATRIX_F32, 4, 2};
+	const struct matrix a = {nan16, MATRIX_F16, 4, 2};
+	const struct matrix b = {ok, MATRIX_F32, 4, 2};
 	struct indicators r;
 
 	(void)state;

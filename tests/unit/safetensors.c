@@ -214,7 +214,8 @@ index_must_fit(void **state)
 	} t[] = {
 		{"{\"weight_map\":{\"b\":\"x.safetensors\"}}", "b is not in"},
 		{"{\"weight_map\":{}}", "lists 0"},
-		{"{\"weight_map\":{\"a\":\"../x.safetensors\"}}", "does not name"},
+		{"{\"weight_map\":{\"a\":\"../x.safetensors\"}}",
+		 "does not name"},
 		{"{\"weight_map\":{\"a\":\"y.safetensors\"}}", "y.safetens"},
 		{"{}", "no weight_map"},
 	};

@@ -227,7 +227,8 @@ bounds_from_special_ids(void **state)
 {
 	/* two files; EOT is 9; a document straddles them */
 	static const uint16_t a[] = {9, 1, 2, 9, 9, 3}, b[] = {4, 9, 5};
-	static const uint64_t front[] = {3, 4, 7, 9}, behind[] = {1, 4, 5, 8, 9};
+	static const uint64_t front[] = {3, 4, 7, 9};
+	static const uint64_t behind[] = {1, 4, 5, 8, 9};
 	const char *v[2];
 	struct shard_hint h;
 	struct shard_doc d;
@@ -320,7 +321,7 @@ ids_beyond_the_vocabulary(void **state)
 static void
 beyond_four_gigabytes(void **state)
 {
-	const uint64_t tokens = UINT64_C(2) << 30;	/* 4 GiB of u16, sparse */
+	const uint64_t tokens = UINT64_C(2) << 30;	/* 4 GiB, sparse */
 	const uint16_t mark[3] = {11, 12, 13};
 	struct shard_hint h;
 	struct err e = {0};

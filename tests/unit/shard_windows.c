@@ -1,4 +1,4 @@
-/* Windows of shards, cut by the reader or stored, against a naive definition. */
+/* Windows of shards, from the reader or stored, against a naive definition. */
 #include "tests/unit/shard_sets.h"
 
 static void

@@ -1,4 +1,4 @@
-/* spool: what was appended is read back from anywhere, in memory and on disk. */
+/* spool: appended data is read back from anywhere, in memory and on disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
