@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/args.h"
-#include "base/output.h"
-#include "inspect/view_select.h"
-#include "inspect/shard_check.h"
 #include "inspect/run_data.h"
+#include "inspect/shard_check.h"
+#include "inspect/view_select.h"
+#include "stream/output.h"
 
 struct options {
 	const char *tokenizer, *split, *window, *doc, *run, *out;

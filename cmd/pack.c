@@ -10,10 +10,10 @@
 
 #include "base/args.h"
 #include "base/err.h"
-#include "base/output.h"
 #include "pack/pack_job.h"
 #include "pack/pack_stats.h"
 #include "record/shard.h"
+#include "stream/output.h"
 
 /* Formats to write: those of shard.h except "auto". */
 enum { FORMAT = SHARD_AUTO + 1 };

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/args.h"
-#include "base/output.h"
 #include "base/progress.h"
 #include "rare/rare_scan.h"
+#include "stream/output.h"
 
 static struct {
 	const char *tokenizer, *split, *model, *unused, *embed, *head;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
 #include "base/mem.h"
 #include "contam/benchmark_priv.h"
+#include "stream/input.h"
 
 #define TAR "a tar archive (unpack it with tar xf)"
 #define ZIP "a zip archive (unpack it with unzip)"

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "contam/benchmark_priv.h"
+#include "stream/input.h"
 
 enum { FIELDS = 63, MEMBERS = 1024 };
 

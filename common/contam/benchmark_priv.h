@@ -4,8 +4,8 @@
 
 #include <sys/stat.h>
 
-#include "base/json.h"
 #include "contam/benchmark.h"
+#include "stream/json.h"
 
 /* --- benchmark.c --- */
 

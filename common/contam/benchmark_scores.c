@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "contam/benchmark_priv.h"
 #include "record/names.h"
+#include "stream/input.h"
+#include "stream/json.h"
 
 struct join {
 	struct benchmarks *b;

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "base/output.h"
 #include "contam/benchmark_priv.h"
+#include "stream/output.h"
 
 /* One line: an element of an array loses its line ends. */
 static int

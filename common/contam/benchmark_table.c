@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "stream/json.h"
 
 /* --- figures --- */
 

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/output.h"
 #include "base/path.h"
 #include "contam/contam_priv.h"
 #include "record/vocab.h"
+#include "stream/json.h"
+#include "stream/output.h"
 
 enum { NOTES_SHOWN = 5 };
 

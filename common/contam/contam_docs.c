@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/spool.h"
 #include "contam/contam_priv.h"
 #include "contam/cut.h"
 #include "contam/match.h"
 #include "record/docpipe.h"
+#include "stream/spool.h"
 
 enum { SPOOL_MEM = 32 << 20 };
 

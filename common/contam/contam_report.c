@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/progress.h"
 #include "base/utf8.h"
 #include "contam/benchmark_table.h"
 #include "contam/contam_priv.h"
+#include "stream/json.h"
 
 enum { TEXT_MAX = 4096, IGNORED_SHOWN = 5 };
 

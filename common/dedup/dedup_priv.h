@@ -17,14 +17,14 @@
 #ifndef ASSAY_DEDUP_PRIV_H
 #define ASSAY_DEDUP_PRIV_H
 
-#include "base/extsort.h"
-#include "base/spool.h"
 #include "base/union_find.h"
 #include "dedup/dedup.h"
 #include "record/docpipe.h"
 #include "record/vocab.h"
 #include "spans/spans.h"
 #include "spans/spans_tokens.h"
+#include "stream/extsort.h"
+#include "stream/spool.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/split.h"
 

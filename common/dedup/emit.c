@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/output.h"
 #include "dedup/dedup_priv.h"
+#include "stream/output.h"
 
 enum {
 	NAME = BAND_NAME, HEAD = BAND_HEAD,

@@ -3,12 +3,12 @@
  */
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/output.h"
 #include "dedup/dedup.h"
 #include "dedup/edit_distance.h"
 #include "record/docpipe.h"
+#include "stream/json.h"
+#include "stream/output.h"
 
 struct side {
 	const char *want;

@@ -3,8 +3,8 @@
  *
  * A name is stored with its length before it.
  */
-#include "base/json.h"
 #include "dedup/dedup_priv.h"
+#include "stream/json.h"
 
 int
 dedup_names_put(struct names *names, const struct doc *doc, const char *id_key,

@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "dedup/dedup_priv.h"
+#include "stream/json.h"
 
 struct verdict {
 	enum reason why;

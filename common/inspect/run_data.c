@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "stream/json.h"
 
 /* The index of a name in a list; if absent *to is unchanged. */
 static int

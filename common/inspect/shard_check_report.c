@@ -3,8 +3,8 @@
  */
 #include <stdio.h>
 
-#include "base/json.h"
 #include "inspect/shard_check.h"
+#include "stream/json.h"
 
 static const char *const check_name[CHECK_N] = {
 	"tokenizer", "ids", "replaced", "mojibake", "bounds", "separators",

@@ -4,9 +4,9 @@
 #ifndef ASSAY_VIEW_SELECT_H
 #define ASSAY_VIEW_SELECT_H
 
-#include "base/output.h"
 #include "inspect/window_view.h"
 #include "record/order.h"
+#include "stream/output.h"
 
 struct view_select {
 	struct window_view view;

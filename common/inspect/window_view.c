@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "stream/json.h"
 #include "text/display.h"
 
 void

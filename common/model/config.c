@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "stream/json.h"
 #include "model/config.h"
 
 const char *const config_presets[] = {"none", "1M", "10M", "124M", "500M", "1B",

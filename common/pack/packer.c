@@ -18,8 +18,8 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/rng.h"
-#include "base/spool.h"
 #include "pack/best_fit.h"
+#include "stream/spool.h"
 
 struct part {
 	uint64_t doc;		/* number of the document, from 0 */

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "stream/input.h"
+#include "stream/json.h"
 
 enum { MOST_AHEAD = 64 };
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "stream/json.h"
 
 /* Modules of the input and of the output matrix, by family. */
 static const char *const embed_names[] = {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "stream/json.h"
 
 enum { TRIES = 300 };
 

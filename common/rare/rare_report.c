@@ -8,11 +8,11 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "rare/rare_answers.h"
 #include "rare/rare_counts.h"
 #include "rare/rare_model.h"
+#include "stream/json.h"
 #include "text/display.h"
 
 static double

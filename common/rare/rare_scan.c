@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "stream/json.h"
 
 /* ---- reading ---- */
 

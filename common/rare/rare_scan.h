@@ -7,13 +7,13 @@
 #ifndef ASSAY_RARE_SCAN_H
 #define ASSAY_RARE_SCAN_H
 
-#include "base/output.h"
 #include "rare/rare_answers.h"
 #include "rare/rare_counts.h"
 #include "rare/rare_model.h"
 #include "rare/rare_prompts.h"
 #include "rare/rare_report.h"
 #include "record/shard.h"
+#include "stream/output.h"
 
 struct rare_scan_opts {
 	const char *tokenizer, *split;	/* NULL: the model's own */

@@ -3,11 +3,11 @@
  */
 #include <string.h>
 
-#include "base/json.h"
 #include "rare/rare_answers.h"
 #include "rare/rare_counts.h"
 #include "rare/rare_model.h"
 #include "rare/rare_report.h"
+#include "stream/json.h"
 
 /* No text gives it, or none of these shards did. */
 static int

@@ -20,8 +20,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "stream/json.h"
 #include "record/ckpt.h"
 
 enum { MAX_FILES = 32, CHUNK = 1 << 20 };

@@ -2,7 +2,7 @@
  * doc.c - documents as JSON Lines (doc.5)
  *
  * doc_read() cuts the input into blocks of whole lines.  doc_parse() splits a
- * block at LF and gives each line to the object reader of base/json.h, which
+ * block at LF and gives each line to the object reader of stream/json.h, which
  * validates all of it.  The reader's strings live until its next line, so the
  * picked ones are copied into one arena per block.  A string is never longer
  * than its spelling in the line, so one allocation of the block's size is
@@ -22,8 +22,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "stream/json.h"
 
 enum { KEY_TEXT, KEY_ID, KEY_EXTRA, KEYS };
 enum { BLOCK = 512 * 1024 };

@@ -20,8 +20,8 @@
 #include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/input.h"
-#include "base/output.h"
+#include "stream/input.h"
+#include "stream/output.h"
 
 enum doc_on_bad { DOC_FAIL, DOC_SKIP, DOC_PASS };
 

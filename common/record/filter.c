@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_scan.h"
 #include "base/mem.h"
+#include "stream/json.h"
+#include "stream/json_scan.h"
 
 struct filter {
 	const struct filter_opts *o;

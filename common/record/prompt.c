@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
 #include "base/mem.h"
+#include "stream/input.h"
 
 struct prompt_reader {
 	struct input *in;

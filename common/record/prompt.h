@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/json.h"
+#include "stream/json.h"
 
 enum { PROMPT_AHEAD = 64 };
 

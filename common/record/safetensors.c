@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "stream/json.h"
 #include "record/safetensors.h"
 
 static const struct {

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/output.h"
+#include "stream/output.h"
 
 enum shard_format {
 	SHARD_AUTO, SHARD_ASSAY, SHARD_LLMC, SHARD_NANOGPT, SHARD_MEGATRON,

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "record/shard_priv.h"
+#include "stream/json.h"
 
 enum { LLMC_HEADER = 1024 };
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/spool.h"
 #include "record/shard_priv.h"
+#include "stream/spool.h"
 
 enum { SPOOL_MEMORY = 64 << 20, READ = 1 << 20 };
 

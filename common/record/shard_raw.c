@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "record/shard_priv.h"
+#include "stream/input.h"
 
 enum { LLMC_HEADER = 1024 };
 

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/input.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "stream/input.h"
+#include "stream/json.h"
 #include "record/trainlog.h"
 
 struct trainlog {

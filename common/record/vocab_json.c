@@ -8,9 +8,9 @@
  */
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/utf8.h"
 #include "record/vocab_priv.h"
+#include "stream/json.h"
 
 /* A byte-level token's name, escaped. */
 static void

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
 #include "base/mem.h"
 #include "base/search.h"
 #include "record/vocab_priv.h"
+#include "stream/input.h"
 
 /* --- model --- */
 

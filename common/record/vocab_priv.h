@@ -5,9 +5,9 @@
 #define ASSAY_VOCAB_PRIV_H
 
 #include "base/arena.h"
-#include "base/json.h"
 #include "record/names.h"
 #include "record/vocab.h"
+#include "stream/json.h"
 
 struct vocab_priv {
 	struct arena arena;	/* of token bytes and names */

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/output.h"
 #include "record/prompt.h"
 #include "sample/generator.h"
+#include "stream/output.h"
 
 struct session {
 	struct generator *g;

@@ -10,9 +10,9 @@
 
 #include <pthread.h>
 
-#include "base/partition.h"
-#include "base/spool.h"
 #include "spans/spans.h"
+#include "stream/partition.h"
+#include "stream/spool.h"
 
 struct spans {
 	size_t least;

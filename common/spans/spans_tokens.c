@@ -20,7 +20,7 @@
 #include <xxhash.h>
 
 #include "base/mem.h"
-#include "base/spool.h"
+#include "stream/spool.h"
 
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/input.h"
 #include "base/mem.h"
+#include "stream/input.h"
 #include "train/dataset.h"
 
 /* ---- tokenizer ---- */

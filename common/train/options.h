@@ -18,10 +18,10 @@
 #include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "model/config.h"
 #include "model/schedule.h"
 #include "record/order.h"
+#include "stream/json.h"
 #include "train/trainer.h"
 
 enum { OPTIONS_MAX = 80 };

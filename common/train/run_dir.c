@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/output.h"
 #include "base/path.h"
 #include "base/progress.h"
 #include "record/ckpt.h"
+#include "stream/json.h"
+#include "stream/output.h"
 #include "train/run_dir.h"
 
 void

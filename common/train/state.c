@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "record/ckpt.h"
+#include "stream/json.h"
 #include "train/state.h"
 
 /* About the number of bytes that state_save() writes. */

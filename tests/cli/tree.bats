@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Rules for the sources.  Includes follow the arrows (common/README.md,
 # kernels/README.md): cmd -> dedup, contam, rare, pack, inspect, train, sample ->
-# tokenizer, spans, text, model -> record -> base, and model -> kernels.
+# tokenizer, spans, text, model -> record -> stream -> base, and model -> kernels.
 
 setup() {
 	root=$BATS_TEST_DIRNAME/../..
@@ -16,18 +16,20 @@ against() {
 	}
 	BEGIN {
 		set("base", "")
-		set("record", "|base")
-		set("text", "|record|base")
-		set("tokenizer", "|text|record|base")
-		set("spans", "|text|record|base")
-		set("model", "|record|base")
-		set("dedup", "|spans|tokenizer|text|record|base")
-		set("contam", "|tokenizer|text|record|base")
-		set("rare", "|tokenizer|text|record|base")
-		set("pack", "|tokenizer|text|record|base")
-		set("inspect", "|tokenizer|text|record|base")
-		set("train", "|model|tokenizer|text|record|base")
-		set("sample", "|model|tokenizer|text|record|base")
+		set("stream", "|base")
+		low = "|record|stream|base"
+		set("record", "|stream|base")
+		set("text", low)
+		set("tokenizer", "|text" low)
+		set("spans", "|text" low)
+		set("model", low)
+		set("dedup", "|spans|tokenizer|text" low)
+		set("contam", "|tokenizer|text" low)
+		set("rare", "|tokenizer|text" low)
+		set("pack", "|tokenizer|text" low)
+		set("inspect", "|tokenizer|text" low)
+		set("train", "|model|tokenizer|text" low)
+		set("sample", "|model|tokenizer|text" low)
 	}
 	function may(from, to, part) {
 		split(from, part, "/")
@@ -60,7 +62,10 @@ against() {
 	cmd/lm-ok.c	kernels/kernels.h
 	common/base/a.c	record/doc.h
 	common/base/b.cc	model/config.h
+	common/base/c.c	stream/input.h
 	common/base/ok.h	base/err.h
+	common/stream/a.c	record/doc.h
+	common/stream/ok.c	base/err.h
 	common/record/a.h	tokenizer/split.h
 	common/text/a.c	tokenizer/split.h
 	common/text/ok.c	record/vocab.h
@@ -82,12 +87,12 @@ against() {
 	common/sample/a.c	train/job.h
 	common/sample/ok.c	model/decode.h
 	common/stray/a.c	base/err.h
-	kernels/cpu/a.c	base/input.h
+	kernels/cpu/a.c	stream/input.h
 	kernels/ref/b.c	model/config.h
 	END
 	run against "$BATS_TEST_TMPDIR/t"
 	echo "$output"
-	[ "${#lines[@]}" -eq 22 ]
+	[ "${#lines[@]}" -eq 24 ]
 	[[ "$output" != *ok.* ]]
 }
 

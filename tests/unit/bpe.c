@@ -4,9 +4,9 @@
 
 #include <pthread.h>
 
-#include "base/input.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "stream/input.h"
+#include "stream/json.h"
 #include "tokenizer/bpe.h"
 
 struct tok {

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "model/config.h"
+#include "stream/json.h"
 #include "train/options.h"
 
 /* Parameters of the presets with a vocabulary of 50257, by hand. */

@@ -13,8 +13,8 @@
 #include "tests/unit/test.h"
 
 #include "base/buf.h"
-#include "base/input.h"
-#include "base/replay.h"
+#include "stream/input.h"
+#include "stream/replay.h"
 
 static struct chunk chunk;
 

@@ -9,9 +9,9 @@
 
 #include "tests/unit/test.h"
 
-#include "base/input.h"
-#include "base/json.h"
-#include "base/json_scan.h"
+#include "stream/input.h"
+#include "stream/json.h"
+#include "stream/json_scan.h"
 
 static struct json_reader *reader;
 

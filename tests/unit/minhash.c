@@ -7,14 +7,14 @@
 #include <math.h>
 
 #include "base/args.h"
-#include "base/json.h"
 #include "base/rng.h"
 #include "base/union_find.h"
 #include "dedup/dedup.h"
 #include "dedup/edit_distance.h"
-#include "base/extsort.h"
 #include "dedup/minhash.h"
 #include "record/doc.h"
+#include "stream/extsort.h"
+#include "stream/json.h"
 
 static const struct minhash_opts fineweb = {5, 14, 8, 1, 0};
 

@@ -11,8 +11,8 @@
 
 #include "tests/unit/test.h"
 
-#include "base/input.h"
-#include "base/output.h"
+#include "stream/input.h"
+#include "stream/output.h"
 
 static char *dir;
 

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/spool.h"
+#include "stream/spool.h"
 
 static void
 appended_is_read(size_t mem, int disk)

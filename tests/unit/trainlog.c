@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "base/json.h"
 #include "record/trainlog.h"
+#include "stream/json.h"
 
 static void
 step_keys(void **state)

@@ -2,9 +2,9 @@
  * against Unicode's test file. */
 #include "tests/unit/test.h"
 
-#include "base/input.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "stream/input.h"
 #include "text/unicode.h"
 
 static uint32_t

@@ -1,9 +1,9 @@
 /* vocab*.c: tokenizer.json and .tiktoken in and out, and what is refused. */
 #include "tests/unit/test.h"
 
-#include "base/input.h"
-#include "base/json.h"
 #include "record/vocab.h"
+#include "stream/input.h"
+#include "stream/json.h"
 
 static const uint32_t pairs[][2] = {{83, 83}, {256, 83}, {220, 64}, {71, 68},
 	{258, 257}, {165, 102}};	/* "tt" "ttt" " a" "he" " attt" e9+a9 */

@@ -4,9 +4,9 @@
  */
 #include "tests/unit/test.h"
 
-#include "base/input.h"
 #include "base/rng.h"
 #include "base/utf8.h"
+#include "stream/input.h"
 #include "text/unicode.h"
 #include "text/words.h"
 

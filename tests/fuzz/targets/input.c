@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/input.h"
+#include "stream/input.h"
 #include "tests/fuzz/target.h"
 
 enum { MAX_OUT = 8 << 20 };

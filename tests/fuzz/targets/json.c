@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
-#include "base/json.h"
-#include "base/json_scan.h"
+#include "stream/input.h"
+#include "stream/json.h"
+#include "stream/json_scan.h"
 #include "tests/fuzz/target.h"
 
 static void

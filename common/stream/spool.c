@@ -5,7 +5,7 @@
  * is a write buffer for the file, flushed when full and before a read of bytes
  * that are still in it.
  */
-#include "base/spool.h"
+#include "stream/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>

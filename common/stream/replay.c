@@ -3,7 +3,7 @@
  *
  * One zstd frame with a checksum, so that a disk error is never taken for text.
  */
-#include "base/replay.h"
+#include "stream/replay.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
-#include "base/spool.h"
+#include "stream/spool.h"
 
 enum { IN_MEMORY = 16 << 20, OUT = 256 << 10 };
 

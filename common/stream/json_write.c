@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 
-#include "base/json.h"
 #include "base/utf8.h"
+#include "stream/json.h"
 
 /* Number of bytes of p[0..n) that need no escape. */
 static size_t

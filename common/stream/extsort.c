@@ -6,13 +6,13 @@
  * for small parts.  Runs: each is read through a window, and a binary heap
  * yields the least of their heads.
  */
-#include "base/extsort.h"
+#include "stream/extsort.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/spool.h"
+#include "stream/spool.h"
 
 enum { SMALL = 32, BYTES = 12, WINDOW_MIN = 1024 };
 

@@ -24,7 +24,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/output.h"
+#include "stream/output.h"
 
 enum { OUT_SIZE = 256 << 10, MAX_LINKS = 40, ZSTD_LEVEL = 3 };
 

@@ -20,7 +20,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "base/decompress.h"
+#include "stream/decompress.h"
 #include "base/mem.h"
 #include "base/path.h"
 

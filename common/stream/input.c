@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/decompress.h"
-#include "base/input.h"
+#include "stream/decompress.h"
+#include "stream/input.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/replay.h"
+#include "stream/replay.h"
 
 #define LINE_MAX_BYTES (((size_t)4 << 30) - 4096)
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/json_scan.h"
+#include "stream/json_scan.h"
 #include "base/utf8.h"
 
 struct check {

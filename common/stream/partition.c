@@ -5,13 +5,13 @@
  * begins with the offset of the bucket's previous one, so that memory does not
  * grow with the number of records.
  */
-#include "base/partition.h"
+#include "stream/partition.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/spool.h"
+#include "stream/spool.h"
 
 #define NO_CHUNK UINT64_MAX
 

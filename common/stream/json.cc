@@ -22,10 +22,10 @@
 #include <simdjson.h>
 
 extern "C" {
-#include "base/input.h"
-#include "base/json.h"
-#include "base/json_scan.h"
+#include "stream/input.h"
+#include "stream/json.h"
 #include "base/mem.h"
+#include "stream/json_scan.h"
 }
 
 namespace dom = simdjson::dom;
