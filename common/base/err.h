@@ -2,11 +2,13 @@
  * err.h - errors and warnings
  *
  * Code below cmd/ reports an error by returning -1 (or NULL) with a message in
- * the caller's struct err; it never exits, except when memory is out (mem.h),
- * and prints nothing but warn().  Programs turn the message into "tool:
- * message" on stderr and status 2 with die_err().  A message reads "where:
- * what", lower case, no full stop, with the value found, the one expected and
- * the way out.
+ * the caller's struct err; it never exits, except when memory is out (mem.h).
+ * On stderr it prints warnings (warn()), summaries for a person and progress,
+ * nothing else.  Programs turn the message into "tool: message" on stderr and
+ * status 2 with die_err().  Status 1 is decided by filter_commit(),
+ * contam_run(), decode-batch and tok-scan-rare.  A message reads "where: what",
+ * lower case, no full stop, with the value found, the one expected and the way
+ * out.
  *
  * A struct err keeps the first message; later ones are consequences.  It
  * belongs to one thread.  Any thread may call die() and warn().

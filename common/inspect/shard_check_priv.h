@@ -1,5 +1,11 @@
 /*
  * shard_check_priv.h - shared by shard_check*.c
+ *
+ * shard_check.c counts in one pass, shard_check_find.c turns the counts into
+ * findings, shard_check_report.c names and prints them.  To add a check: a
+ * value of enum shard_check and its name, a counter in struct work, record() or
+ * chunk() that counts, work_sum() that adds up the threads, a function that
+ * makes the finding; then decode-batch(1) and a test.
  */
 #ifndef ASSAY_SHARD_CHECK_PRIV_H
 #define ASSAY_SHARD_CHECK_PRIV_H

@@ -7,8 +7,10 @@
 #include "stream/json.h"
 
 static const char *const check_name[CHECK_N] = {
-	"tokenizer", "ids", "replaced", "mojibake", "bounds", "separators",
-	"repeat", "batch"
+	[CHECK_TOKENIZER] = "tokenizer", [CHECK_IDS] = "ids",
+	[CHECK_REPLACED] = "replaced", [CHECK_MOJIBAKE] = "mojibake",
+	[CHECK_BOUNDS] = "bounds", [CHECK_SEPARATORS] = "separators",
+	[CHECK_REPEAT] = "repeat", [CHECK_BATCH] = "batch"
 };
 
 static void

@@ -1,5 +1,5 @@
 /*
- * order.h - which window is trained on at which step
+ * order.h - which window each sample of a run is, and so each step
  *
  * Sample number i (0-based over the whole run) is window
  * permute(seed, epoch = i / windows, i % windows); a step's global batch of

@@ -1,5 +1,9 @@
 /*
  * score.h - lines of context and continuation or choices to log-likelihoods
+ *
+ * Context and continuation are tokenized separately, with BOS before the
+ * context only.  Continuations that tokenize differently when joined with
+ * their context are counted, and a warning gives their number.
  */
 #ifndef ASSAY_SCORE_H
 #define ASSAY_SCORE_H

@@ -159,18 +159,27 @@ cut_regex(const struct level *l, struct split_re_match *m, const char *p,
 		stretch(out, l->behavior, first, base + n, l->invert, &prev);
 }
 
-/* The next ends of a known pattern. */
+/* The next ends of a known pattern.  A new one needs a case: -Wswitch. */
 static size_t
 known_next(enum pattern kind, struct split_mask *mask, const char *text,
 	   size_t n, size_t *pos, uint32_t *ends, size_t max)
 {
 	size_t k = 0;
 
-	if (kind != PATTERN_O200K)
+	switch (kind) {
+	case PATTERN_GPT2:
+	case PATTERN_CL100K:
+	case PATTERN_QWEN2:
 		return split_mask_next(kind, mask, text, n, pos, ends, max);
-	while (k < max && *pos < n) {
-		*pos = split_o200k(text, n, *pos);
-		ends[k++] = (uint32_t)*pos;
+	case PATTERN_O200K:
+		while (k < max && *pos < n) {
+			*pos = split_o200k(text, n, *pos);
+			ends[k++] = (uint32_t)*pos;
+		}
+		break;
+	case PATTERN_NONE:	/* has no level */
+	case PATTERN_OTHER:	/* is a regex */
+		break;
 	}
 	return k;
 }
