@@ -117,7 +117,7 @@ main(int argc, char **argv)
 	const struct arg table[] = {
 		OPT_GROUP("Matching"),
 		OPT_STRS("against", &o.against, "FILE|DIR",
-			 "Search for this benchmark or folder; repeatable"),
+			 "Search for this benchmark or directory; repeatable"),
 		OPT_STR("bench-fields", &o.fields, "NAMES",
 			"Use these fields of examples, comma-separated"),
 		OPT_STR("ngram", &ngram, "N",
@@ -143,7 +143,7 @@ main(int argc, char **argv)
 			"Write the result for each benchmark as TSV"),
 		OPT_FLAG("json", &o.json, "Write this table as JSON Lines"),
 		OPT_STR("scores", &o.scores, "FILE",
-			"Add mean scores, from those of the examples"),
+			"Add mean scores, computed from those in FILE"),
 		OPT_STR("subsets", &o.subsets, "DIR",
 			"Write clean, dirty and short examples to DIR"),
 		FILTER_ARGS(&o.filter),
