@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "record/shard_priv.h"
 
 const struct shard_info *
@@ -20,49 +21,19 @@ shards_info(const struct shards *s)
 static const struct part *
 part_at(const struct shards *s, uint64_t at)
 {
-	size_t lo = 0, hi = s->nparts, mid;
+	size_t i;
 
-	while (hi - lo > 1) {
-		mid = lo + (hi - lo) / 2;
-		if (s->part[mid].first <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return &s->part[lo];
+	FIND_FIRST(i, 1, s->nparts, s->part[i].first > at);
+	return &s->part[i - 1];
 }
 
 static const struct part *
 part_of_doc(const struct shards *s, uint64_t d)
 {
-	size_t lo = 0, hi = s->nparts, mid;
-
-	while (hi - lo > 1) {
-		mid = lo + (hi - lo) / 2;
-		if (s->part[mid].first_doc <= d)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return &s->part[lo];
-}
-
-static int
-foreign_read(const struct part *p, uint64_t at, size_t n, uint32_t *ids)
-{
-	const unsigned char *q = p->tok + at * p->width;
-	uint16_t v;
 	size_t i;
 
-	if (p->width == 4) {
-		memcpy(ids, q, n * 4);
-		return 0;
-	}
-	for (i = 0; i < n; i++) {
-		memcpy(&v, q + 2 * i, 2);	/* may be unaligned */
-		ids[i] = v;
-	}
-	return 0;
+	FIND_FIRST(i, 1, s->nparts, s->part[i].first_doc > d);
+	return &s->part[i - 1];
 }
 
 /* ids[0..n) came from `at` of part p: are all below the vocabulary? */
@@ -70,15 +41,10 @@ static int
 within_limit(const struct part *p, uint32_t vocab, uint64_t at, size_t n,
 	     const uint32_t *ids, struct err *e)
 {
-	uint32_t most = 0;
-	size_t i;
+	size_t i = shard_beyond(ids, n, vocab);
 
-	for (i = 0; i < n; i++)
-		most = ids[i] > most ? ids[i] : most;
-	if (n == 0 || most < vocab)
+	if (i == n)
 		return 0;
-	for (i = 0; ids[i] < vocab; i++)
-		;
 	return err_set(e, "%s: offset %llu: token %llu is id %u, the "
 		       "vocabulary has %u", p->name, (unsigned long long)
 		       (p->tok_offset + (at + i) * p->width),
@@ -102,9 +68,9 @@ shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
 
 		if (m > p->tokens - off)
 			m = (size_t)(p->tokens - off);
-		if ((p->format == SHARD_ASSAY ?
-		     shard_native_read(p, off, m, ids, e) :
-		     foreign_read(p, off, m, ids)) < 0)
+		if (p->format != SHARD_ASSAY)
+			shard_widen(ids, p->tok + off * p->width, p->width, m);
+		else if (shard_native_read(p, off, m, ids, e) < 0)
 			return -1;
 		if (s->hint.limit && s->hint.vocab &&
 		    within_limit(p, s->hint.vocab, off, m, ids, e) < 0)
@@ -184,7 +150,7 @@ uint64_t
 shards_doc_at(const struct shards *s, uint64_t at, struct err *e)
 {
 	const struct part *p;
-	uint64_t lo = 0, hi, mid, d;
+	uint64_t d;
 
 	if (s->info.pieces == 0 || at >= s->info.tokens)
 		return UINT64_MAX;
@@ -196,14 +162,8 @@ shards_doc_at(const struct shards *s, uint64_t at, struct err *e)
 		return p->first_doc + d;	/* d = -1: the one before */
 	}
 	at -= p->first;
-	for (hi = p->docs; lo < hi; ) {		/* first end > at */
-		mid = lo + (hi - lo) / 2;
-		if (p->ends[mid] > at)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return p->first_doc + lo;
+	FIND_FIRST(d, 0, p->docs, p->ends[d] > at);
+	return p->first_doc + d;
 }
 
 uint64_t
@@ -245,24 +205,15 @@ window_exists(const struct shards *s, uint32_t T, uint64_t k, struct err *e)
 
 /* The records of a window, in order. */
 struct walk {
-	uint64_t d, start, end;		/* the record that may hold the token */
-	int any;
+	uint64_t d;			/* the record that may hold the token */
+	struct shard_doc doc;
 };
 
 static int
 walk_load(const struct shards *s, struct walk *w, struct err *e)
 {
-	struct shard_doc doc;
-
-	w->any = 0;
-	if (w->d >= s->info.pieces)
-		return 0;
-	if (shards_doc(s, w->d, &doc, e) < 0)
-		return -1;
-	w->start = doc.start;
-	w->end = doc.end;
-	w->any = 1;
-	return 0;
+	w->doc.start = w->doc.end = UINT64_MAX;		/* past the last */
+	return w->d < s->info.pieces ? shards_doc(s, w->d, &w->doc, e) : 0;
 }
 
 /*
@@ -273,17 +224,15 @@ static int
 walk_run(const struct shards *s, struct walk *w, uint64_t at, uint64_t n,
 	 uint64_t *run, int *pad, struct err *e)
 {
-	while (w->any && w->end <= at) {
+	while (w->doc.end <= at) {
 		w->d++;
 		if (walk_load(s, w, e) < 0)
 			return -1;
 	}
-	*pad = !w->any || w->start > at;
-	*run = n;
-	if (*pad && w->any && w->start - at < n)
-		*run = w->start - at;
-	if (!*pad && w->end - at < n)
-		*run = w->end - at;
+	*pad = w->doc.start > at;
+	*run = (*pad ? w->doc.start : w->doc.end) - at;
+	if (*run > n)
+		*run = n;
 	return 0;
 }
 

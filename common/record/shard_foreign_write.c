@@ -51,18 +51,6 @@ shard_foreign_writer_free(struct shard_foreign_writer *w)
 	free(w);
 }
 
-static void
-llmc_header(const struct shard_foreign_writer *w, unsigned char h[LLMC_HEADER])
-{
-	uint32_t v[3];
-
-	v[0] = w->info.width == 2 ? 20240520 : 20240801;
-	v[1] = w->info.width == 2 ? 1 : 7;
-	v[2] = (uint32_t)w->tokens;
-	memset(h, 0, LLMC_HEADER);
-	memcpy(h, v, sizeof(v));
-}
-
 static int
 gz_begin(struct shard_foreign_writer *w, struct err *e)
 {
@@ -172,11 +160,14 @@ datatrove_metadata(struct shard_foreign_writer *w, struct err *e)
 int
 shard_foreign_end(struct shard_foreign_writer *w, struct err *e)
 {
-	unsigned char head[LLMC_HEADER];
+	int two = w->info.width == 2;
+	const uint32_t head[LLMC_HEADER / 4] = {
+		two ? LLMC_MAGIC16 : LLMC_MAGIC32, two ? 1 : 7,
+		(uint32_t)w->tokens
+	};
 
 	switch (w->format) {
 	case SHARD_LLMC:
-		llmc_header(w, head);
 		return output_pwrite(w->ids, head, LLMC_HEADER, 0, e);
 	case SHARD_MEGATRON:
 		return megatron_index(w, e);

@@ -29,8 +29,7 @@ megatron_index(struct part *p, const struct shard_map *m,
 	if (seqs > left / 12 || docs > (left - seqs * 12) / 8 || docs == 0)
 		return err_set(e, "%s: %zu bytes are too few for %llu "
 			       "sequences and %llu document boundaries",
-			       x->name,
-			       x->n, (unsigned long long)seqs,
+			       x->name, x->n, (unsigned long long)seqs,
 			       (unsigned long long)docs);
 	left -= seqs * 12 + docs * 8;
 	if (left != 0 && left != seqs)		/* modes, a byte a sequence */
@@ -86,7 +85,6 @@ shard_megatron_open(struct shards *s, struct part *p,
 	char *name = shard_beside(m->name, ".bin", ".idx");
 	const struct shard_map *x;
 	const unsigned char *b;
-	struct shard_map copy = *m;
 	ptrdiff_t k;
 	int r = -1;
 
@@ -110,8 +108,8 @@ shard_megatron_open(struct shards *s, struct part *p,
 		goto out;
 	}
 	p->width = b[17] == 8 ? 2 : 4;
-	p->tok = copy.p;
-	r = megatron_index(p, &copy, x, e);
+	p->tok = m->p;
+	r = megatron_index(p, m, x, e);
 out:
 	free(name);
 	return r;

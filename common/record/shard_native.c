@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "record/shard_priv.h"
 
 static uint64_t
@@ -97,13 +98,11 @@ diagnose(const struct shard_map *m, struct err *e)
 		h = (const struct tok_header *)(p + off);
 		if (left < sizeof(*h))
 			return err_set(e, "%s: offset %zu: truncated: %zu "
-				       "bytes "
-				       "where a header has %zu", m->name, off,
-				       left, sizeof(*h));
+				       "bytes where a header has %zu", m->name,
+				       off, left, sizeof(*h));
 		if (memcmp(h->magic, TOK_MAGIC, 8) != 0)
 			return err_set(e, "%s: offset %zu: not the start of a "
-				       "shard",
-				       m->name, off);
+				       "shard", m->name, off);
 		if (!header_ok(h))
 			return err_set(e, "%s: offset %zu: damaged header "
 				       "(checksum)", m->name, off);
@@ -254,13 +253,11 @@ shard_native_join(struct shards *s, struct err *e)
 {
 	const struct tok_header *a = s->part[0].head, *b;
 	const char *what = NULL;
-	XXH3_state_t *x = XXH3_createState();
 	struct shard_info *o = &s->info;
+	XXH3_state_t x;
 	size_t i;
 
-	if (!x)
-		return err_set(e, "out of memory");
-	XXH3_64bits_reset(x);
+	XXH3_64bits_reset(&x);
 	for (i = 0; i < s->nparts; i++) {
 		const struct part *p = &s->part[i];
 
@@ -276,20 +273,17 @@ shard_native_join(struct shards *s, struct err *e)
 			what = "BOS, EOS or windows in use";
 		else if ((a->flags & TOK_WINDOWS) && a->seq_len != b->seq_len)
 			what = "window length";
-		if (what) {
-			XXH3_freeState(x);
+		if (what)
 			return err_set(e, "%s: offset %llu: its %s differs "
 				       "from %s: not one stream", p->name,
 				       (unsigned long long)p->offset, what,
 				       s->part[0].name);
-		}
-		XXH3_64bits_update(x, &p->tail->content, 8);
-		XXH3_64bits_update(x, &p->tail->tokens, 8);
+		XXH3_64bits_update(&x, &p->tail->content, 8);
+		XXH3_64bits_update(&x, &p->tail->tokens, 8);
 		o->docs += p->tail->docs;
 		o->padding += p->tail->padding;
 	}
-	o->hash = XXH3_64bits_digest(x);
-	XXH3_freeState(x);
+	o->hash = XXH3_64bits_digest(&x);
 	o->vocab = a->vocab;
 	o->width = a->width;
 	o->bos = a->bos;
@@ -435,18 +429,11 @@ block_touch(const struct part *p, uint64_t n, struct err *e)
 static uint64_t
 block_at(const struct part *p, uint64_t at)
 {
-	uint64_t lo = at / p->head->block_tokens, hi = p->blocks_n, mid;
+	uint64_t k = at / p->head->block_tokens + 1, n = p->blocks_n;
 
-	if (lo + 1 == hi || (lo + 1 < hi && p->index[lo + 1].first_token > at))
-		return lo;
-	while (hi - lo > 1) {
-		mid = lo + (hi - lo) / 2;
-		if (p->index[mid].first_token <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	if (k < n && p->index[k].first_token <= at)
+		FIND_FIRST(k, k + 1, n, p->index[k].first_token > at);
+	return k - 1;
 }
 
 int
@@ -456,21 +443,15 @@ shard_native_read(const struct part *p, uint64_t at, size_t n, uint32_t *ids,
 	while (n > 0) {
 		uint64_t k = block_at(p, at);
 		const struct tok_block *b = block_of(p, k);
-		size_t off = at - p->index[k].first_token, i, m;
+		size_t off = at - p->index[k].first_token, m;
 
 		if (block_touch(p, k, e) < 0)
 			return -1;
 		m = b->tokens - off;
 		if (m > n)
 			m = n;
-		if (p->width == 2) {
-			const uint16_t *v = (const uint16_t *)(b + 1) + off;
-
-			for (i = 0; i < m; i++)
-				ids[i] = v[i];
-		} else {
-			memcpy(ids, (const uint32_t *)(b + 1) + off, m * 4);
-		}
+		shard_widen(ids, (const char *)(b + 1) + off * p->width,
+			    p->width, m);
 		ids += m;
 		at += m;
 		n -= m;
@@ -482,22 +463,16 @@ int
 shard_native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
 	   struct err *e)
 {
-	uint64_t lo = 0, hi = p->blocks_n, mid;
 	const struct tok_block *b;
 	const struct tok_record *r;
 	const char *ids;
 	uint32_t id;
+	uint64_t k;
 
-	while (hi - lo > 1) {	/* last block that begins at or before d */
-		mid = lo + (hi - lo) / 2;
-		if (p->index[mid].first_record <= d)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	if (block_touch(p, lo, e) < 0)
+	FIND_FIRST(k, 1, p->blocks_n, p->index[k].first_record > d);
+	if (block_touch(p, k - 1, e) < 0)
 		return -1;
-	b = block_of(p, lo);
+	b = block_of(p, k - 1);
 	d -= b->first_record;
 	r = records_of(p, b) + d;
 	ids = (const char *)(records_of(p, b) + b->records);
@@ -515,7 +490,7 @@ shard_native_doc(const struct part *p, uint64_t d, struct shard_doc *out,
 uint64_t
 shard_native_doc_at(const struct part *p, uint64_t at, struct err *e)
 {
-	uint64_t k = block_at(p, at), lo, hi, mid;
+	uint64_t k = block_at(p, at), i;
 	const struct tok_block *b = block_of(p, k);
 	const struct tok_record *r;
 
@@ -523,54 +498,41 @@ shard_native_doc_at(const struct part *p, uint64_t at, struct err *e)
 		return UINT64_MAX;
 	r = records_of(p, b);
 	at -= b->first_token;
-	lo = 0;			/* records in [0, lo) start at or before `at` */
-	hi = b->records;
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (r[mid].start <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return b->first_record + lo - 1;	/* none at all: UINT64_MAX */
+	FIND_FIRST(i, 0, b->records, r[i].start > at);
+	return b->first_record + i - 1;		/* none at all: UINT64_MAX */
 }
 
 /* Every block, and the totals in the tail. */
 int
 shard_native_verify(const struct part *p, struct err *e)
 {
-	XXH3_state_t *x = XXH3_createState();
-	uint64_t k, at = 0, docs = 0, covered = 0, content;
+	uint64_t k, at = 0, docs = 0, covered = 0;
 	const struct tok_record *r;
 	const struct tok_block *b;
+	XXH3_state_t x;
 	uint32_t i;
 
-	if (!x)
-		return err_set(e, "out of memory");
-	XXH3_64bits_reset(x);
+	XXH3_64bits_reset(&x);
 	for (k = 0; k < p->blocks_n; k++) {
 		b = block_of(p, k);
 		if (block_touch(p, k, e) < 0)
-			goto bad;
-		XXH3_64bits_update(x, &b->body, 8);
+			return -1;
+		XXH3_64bits_update(&x, &b->body, 8);
 		r = records_of(p, b);
 		for (i = 0; i < b->records; i++) {
 			uint64_t start = b->first_token + r[i].start;
 
 			if (start < at || (start != at &&
-			    !(p->head->flags & TOK_WINDOWS))) {
-				block_bad(p, k, e, "documents overlap or leave "
-					  "a gap");
-				goto bad;
-			}
+			    !(p->head->flags & TOK_WINDOWS)))
+				return block_bad(p, k, e, "documents overlap "
+						 "or leave a gap");
 			at = start + r[i].tokens;
 			covered += r[i].tokens;
 			docs += !(r[i].from & ~TOK_MORE);
 		}
 	}
-	content = XXH3_64bits_digest(x);
-	XXH3_freeState(x);
-	if (content != p->tail->content || docs != p->tail->docs ||
+	if (XXH3_64bits_digest(&x) != p->tail->content ||
+	    docs != p->tail->docs ||
 	    p->tokens - covered != p->tail->padding ||
 	    (!(p->head->flags & TOK_WINDOWS) && p->tail->padding))
 		return err_set(e, "%s: offset %llu: the counts in the "
@@ -578,7 +540,4 @@ shard_native_verify(const struct part *p, struct err *e)
 			       (unsigned long long)(p->offset +
 			       p->foot->segment - p->foot->tail));
 	return 0;
-bad:
-	XXH3_freeState(x);
-	return -1;
 }

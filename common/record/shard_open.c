@@ -98,8 +98,7 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 	    struct err *e)
 {
 	static const char *const known[] = {".tok", ".bin", ".ds", ".npy"};
-	size_t count[4] = {0}, kinds = 0, i, pick = 0;
-	struct list all = {0};
+	size_t count[4] = {0}, kinds = 0, i, n = 0, pick = 0;
 	struct dirent *d;
 	DIR *h = opendir(dir);
 
@@ -110,7 +109,7 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 		for (i = 0; i < 4; i++)
 			if (d->d_name[0] != '.' &&
 			    shard_ends_with(d->d_name, known[i])) {
-				list_add(&all, path_join(dir, d->d_name));
+				list_add(l, path_join(dir, d->d_name));
 				count[i]++;
 			}
 		errno = 0;
@@ -131,13 +130,14 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 	if (!e->set && kinds > 1)
 		err_set(e, "%s: shards of several formats: choose one with "
 			"--shard-format", dir);
-	for (i = 0; i < all.n; i++) {
-		if (!e->set && shard_ends_with(all.v[i], known[pick]))
-			list_add(l, xstrdup(all.v[i]));
-	}
-	if (l->n)
-		qsort(l->v, l->n, sizeof(*l->v), by_name);
-	list_clear(&all);
+	for (i = 0; i < l->n; i++)
+		if (shard_ends_with(l->v[i], known[pick]))
+			l->v[n++] = l->v[i];
+		else
+			free(l->v[i]);
+	l->n = n;
+	if (n)
+		qsort(l->v, n, sizeof(*l->v), by_name);
 	return e->set ? -1 : 0;
 }
 
@@ -173,30 +173,34 @@ detect(const struct shard_map *m, struct err *e)
 }
 
 static int
-open_file(struct shards *s, const char *path, size_t folder, struct err *e)
+open_map(struct shards *s, size_t k, struct err *e)
 {
-	ptrdiff_t k = shard_map_file(s, path, e);
-	enum shard_format f;
+	struct shard_map m = s->map[k];		/* the array may move */
+	enum shard_format f = s->hint.format ? s->hint.format : detect(&m, e);
 
-	if (k < 0)
-		return -1;
-	s->map[k].folder = folder;
-	f = s->hint.format ? s->hint.format : detect(&s->map[k], e);
 	if (f == SHARD_AUTO)
 		return -1;
 	if (s->info.format && s->info.format != f)
 		return err_set(e, "%s: format %s after %s: not one stream",
-			       s->map[k].name, shard_format_names[f],
+			       m.name, shard_format_names[f],
 			       shard_format_names[s->info.format]);
 	s->info.format = f;
-	if (f == SHARD_ASSAY) {
-		struct shard_map m = s->map[k];
+	if (f != SHARD_ASSAY)
+		return shard_foreign_open(s, k, e);
+	if (m.n == 0)
+		return err_set(e, "%s: empty: not a shard", m.name);
+	return shard_native_open(s, &m, e);
+}
 
-		if (m.n == 0)
-			return err_set(e, "%s: empty: not a shard", m.name);
-		return shard_native_open(s, &m, e);
-	}
-	return shard_foreign_open(s, (size_t)k, e);
+static int
+open_file(struct shards *s, const char *path, size_t folder, struct err *e)
+{
+	ptrdiff_t k = shard_map_file(s, path, e);
+
+	if (k < 0)
+		return -1;
+	s->map[k].folder = folder;
+	return open_map(s, (size_t)k, e);
 }
 
 static int
@@ -204,9 +208,8 @@ open_folder(struct shards *s, const char *dir, size_t number, struct err *e)
 {
 	struct list l = {0};
 	size_t i, from = s->nparts;
-	int r;
+	int r = folder_list(dir, s->hint.format, &l, e);
 
-	r = folder_list(dir, s->hint.format, &l, e);
 	for (i = 0; r == 0 && i < l.n; i++)
 		r = open_file(s, l.v[i], number, e);
 	list_clear(&l);
@@ -282,8 +285,7 @@ shards_open_hint(const char *const *paths, size_t n, const struct shard_hint *h,
 	}
 	if (r == 0 && s->nparts == 0)
 		r = err_set(e, "%s: not a shard, but a file that belongs to "
-			    "one",
-			    paths[0]);
+			    "one", paths[0]);
 	return finish(s, r, e);
 }
 
@@ -304,20 +306,10 @@ shards_open_mem(const void *p, size_t n, const char *name,
 {
 	struct shards *s = shards_new(h);
 	struct shard_map *m = shard_map_add(s, name);
-	int r;
 
 	m->p = (void *)(uintptr_t)p;
 	m->n = n;
-	s->info.format = h->format ? h->format : detect(m, e);
-	if (!s->info.format)
-		r = -1;
-	else if (s->info.format == SHARD_ASSAY && n == 0)
-		r = err_set(e, "%s: empty: not a shard", name);
-	else if (s->info.format == SHARD_ASSAY)
-		r = shard_native_open(s, m, e);
-	else
-		r = shard_foreign_open(s, 0, e);
-	return finish(s, r, e);
+	return finish(s, open_map(s, 0, e), e);
 }
 
 void

@@ -200,6 +200,39 @@ shard_get32(const unsigned char *p)
 	return v;
 }
 
+/* n ids of `width` bytes to 4 bytes; from need not be aligned. */
+static inline void
+shard_widen(uint32_t *to, const void *from, uint32_t width, size_t n)
+{
+	uint16_t v;
+	size_t i;
+
+	if (width == 4) {
+		memcpy(to, from, n * 4);
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		memcpy(&v, (const char *)from + 2 * i, 2);
+		to[i] = v;
+	}
+}
+
+/* The first of n ids that is outside the vocabulary; n: none. */
+static inline size_t
+shard_beyond(const uint32_t *ids, size_t n, uint32_t vocab)
+{
+	uint32_t most = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		most = ids[i] > most ? ids[i] : most;
+	if (n == 0 || most < vocab)
+		return n;
+	for (i = 0; ids[i] < vocab; i++)
+		;
+	return i;
+}
+
 enum { LLMC_MAGIC16 = 20240520, LLMC_MAGIC32 = 20240801 };
 
 /* The format that the first bytes of a file name; SHARD_AUTO: none. */

@@ -111,6 +111,22 @@ ends_ascend(const struct part *p, const char *index, struct err *e)
 	return 0;
 }
 
+/* Raw ids; their documents, if p->bounds, are those that index lists. */
+static int
+raw_indexed(const struct shards *s, struct part *p, const struct shard_map *m,
+	    const char *index, struct err *e)
+{
+	uint64_t last = p->docs ? p->ends[p->docs - 1] : 0;
+
+	p->width = raw_width(s, m->n, last);
+	if ((m->n || !p->bounds) && raw(p, m, e) < 0)
+		return -1;
+	if (p->bounds && last != p->tokens)
+		return err_set(e, "%s: %zu bytes, but %s ends at token %llu",
+			       m->name, m->n, index, (unsigned long long)last);
+	return 0;
+}
+
 /* NAME.index: u64 ends of documents. */
 static int
 index_ends(struct shards *s, struct part *p, const char *index, struct err *e)
@@ -133,27 +149,13 @@ datatrove(struct shards *s, struct part *p, const struct shard_map *m,
 	  struct err *e)
 {
 	char *index = shard_beside(m->name, "", ".index");
-	uint64_t last = 0;
 	int r = -1;
 
-	if (!path_exists(index)) {
+	if (!path_exists(index))
 		err_set(e, "%s: its index %s is missing", m->name, index);
-		goto out;
-	}
-	if (index_ends(s, p, index, e) < 0)
-		goto out;
-	if (p->docs)
-		last = p->ends[p->docs - 1];
-	p->width = raw_width(s, m->n, last);
-	if (m->n && raw(p, m, e) < 0)
-		goto out;
-	if (last != p->tokens) {
-		err_set(e, "%s: %zu bytes, but %s ends at token %llu", m->name,
-			m->n, index, (unsigned long long)last);
-		goto out;
-	}
-	r = ends_ascend(p, index, e);
-out:
+	else if (index_ends(s, p, index, e) == 0 &&
+		 raw_indexed(s, p, m, index, e) == 0)
+		r = ends_ascend(p, index, e);
 	free(index);
 	return r;
 }
@@ -243,33 +245,18 @@ static int
 npy(struct shards *s, struct part *p, const struct shard_map *m, struct err *e)
 {
 	char *csv = shard_beside(m->name, ".npy", ".csv.gz");
-	uint64_t last = 0;
 	char *text;
 	size_t n;
-	int r = -1;
+	int r = 0;
 
-	if (m->n >= 6 && memcmp(m->p, "\x93NUMPY", 6) == 0) {
-		err_set(e, "%s: a NumPy file with a header; OLMo's .npy has "
-			"raw ids", m->name);
-		goto out;
-	}
-	if (path_exists(csv)) {
-		if (input_slurp(csv, &text, &n, e) < 0)
-			goto out;
-		if (csv_parse(p, csv, text, n, e) < 0)
-			goto out;
-		last = p->docs ? p->ends[p->docs - 1] : 0;
-	}
-	p->width = raw_width(s, m->n, last);
-	if ((m->n || !p->bounds) && raw(p, m, e) < 0)
-		goto out;
-	if (p->bounds && last != p->tokens) {
-		err_set(e, "%s: %zu bytes, but %s ends at token %llu", m->name,
-			m->n, csv, (unsigned long long)last);
-		goto out;
-	}
-	r = 0;
-out:
+	if (m->n >= 6 && memcmp(m->p, "\x93NUMPY", 6) == 0)
+		r = err_set(e, "%s: a NumPy file with a header; OLMo's .npy "
+			    "has raw ids", m->name);
+	else if (path_exists(csv) && (input_slurp(csv, &text, &n, e) < 0 ||
+		 csv_parse(p, csv, text, n, e) < 0))
+		r = -1;
+	if (r == 0)
+		r = raw_indexed(s, p, m, csv, e);
 	free(csv);
 	return r;
 }
@@ -281,26 +268,22 @@ raw_or_llmc(struct shards *s, struct part *p, const struct shard_map *m,
 	    struct err *e)
 {
 	char *index = shard_beside(m->name, "", ".index");
-	struct shard_map copy = *m;
-	int r = -1;
+	int r = 0;
 
-	if (p->format == SHARD_NANOGPT && shard_sniff(m->p, m->n)) {
-		err_set(e, "%s: starts like a shard of another format, not "
-			"with raw ids", m->name);
-		goto out;
-	}
-	if (path_exists(index) && index_ends(s, p, index, e) < 0)
-		goto out;
-	if (p->format == SHARD_NANOGPT) {
-		p->width = raw_width(s, copy.n,
+	if (p->format == SHARD_NANOGPT && shard_sniff(m->p, m->n))
+		r = err_set(e, "%s: starts like a shard of another format, "
+			    "not with raw ids", m->name);
+	else if (path_exists(index))
+		r = index_ends(s, p, index, e);
+	if (r == 0 && p->format == SHARD_NANOGPT) {
+		p->width = raw_width(s, m->n,
 				     p->docs ? p->ends[p->docs - 1] : 0);
-		r = raw(p, &copy, e);
-	} else {
-		r = llmc(p, &copy, e);
+		r = raw(p, m, e);
+	} else if (r == 0) {
+		r = llmc(p, m, e);
 	}
 	if (r == 0 && p->bounds)
 		r = ends_ascend(p, index, e);
-out:
 	free(index);
 	return r;
 }
@@ -309,12 +292,6 @@ int
 shard_raw_open(struct shards *s, struct part *p, const struct shard_map *m,
 	       struct err *e)
 {
-	switch (p->format) {
-	case SHARD_DATATROVE:
-		return datatrove(s, p, m, e);
-	case SHARD_NPY:
-		return npy(s, p, m, e);
-	default:
-		return raw_or_llmc(s, p, m, e);
-	}
+	return (p->format == SHARD_DATATROVE ? datatrove :
+		p->format == SHARD_NPY ? npy : raw_or_llmc)(s, p, m, e);
 }

@@ -51,11 +51,9 @@ add_file(struct shard_writer *w, const char *suffix, struct err *e)
 	struct output *o;
 	char *path = NULL;
 
-	if (w->dir) {
-		path = xmalloc(strlen(w->dir) + 40);
-		sprintf(path, "%s/%05llu%s", w->dir,
-			(unsigned long long)w->files, suffix);
-	}
+	if (w->dir)
+		path = xstrf("%s/%05llu%s", w->dir,
+			     (unsigned long long)w->files, suffix);
 	o = output_open(path, e);
 	free(path);
 	if (!o)
@@ -136,8 +134,7 @@ refuse(const struct shard_writer *w, struct err *e)
 			       "give a folder (-o DIR)", name);
 	if (w->info.windows && w->format != SHARD_ASSAY)
 		return err_set(e, "--shard-format %s has no windows: best-fit, "
-			       "pad and shuffle need assay",
-			       name);
+			       "pad and shuffle need assay", name);
 	if (w->format == SHARD_LLMC && w->limit > INT32_MAX)
 		return err_set(e, "--shard-format llmc: %llu tokens per shard, "
 			       "its readers need less than 2^31",
@@ -184,15 +181,10 @@ static int
 ids_fit(const struct shard_writer *w, struct span id, const uint32_t *ids,
 	size_t n, struct err *e)
 {
-	uint32_t most = 0;
-	size_t i;
+	size_t i = shard_beyond(ids, n, w->info.vocab);
 
-	for (i = 0; i < n; i++)
-		most = ids[i] > most ? ids[i] : most;
-	if (n == 0 || most < w->info.vocab)
+	if (i == n)
 		return 0;
-	for (i = 0; ids[i] < w->info.vocab; i++)
-		;
 	return err_set(e, "document %.*s: token %zu is id %u, the vocabulary "
 		       "has %u", (int)(id.n < 200 ? id.n : 200),
 		       id.p ? id.p : "", i, ids[i], w->info.vocab);
