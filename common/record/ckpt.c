@@ -20,6 +20,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/io.h"
 #include "base/mem.h"
 #include "stream/json.h"
 #include "record/ckpt.h"
@@ -169,21 +170,12 @@ int
 ckpt_write(struct ckpt_writer *w, const void *p, size_t n, struct err *e)
 {
 	struct entry *f = &w->file[w->nfiles - 1];
-	const char *at = p;
 
 	XXH3_64bits_update(w->hash, p, n);
 	f->bytes += n;
-	while (n) {
-		ssize_t k = write(w->fd, at, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return err_sys(e, errno, "%s/%s: cannot write", w->tmp,
-				       f->name);
-		at += k;
-		n -= (size_t)k;
-	}
+	if (write_all(w->fd, p, n) < 0)
+		return err_sys(e, errno, "%s/%s: cannot write", w->tmp,
+			       f->name);
 	return 0;
 }
 
@@ -320,19 +312,18 @@ ckpt_link(const char *run, const char *dir, struct err *e)
 int
 ckpt_commit(struct ckpt_writer *w, struct err *e)
 {
+	int rc;
+
 	if (put_manifest(w, e) < 0 || fsync_dir(w->tmp, e) < 0 ||
 	    make_visible(w, e) < 0) {
 		ckpt_abort(w);
 		return -1;
 	}
 	forget_disk();
-	if (fsync_dir(w->run, e) < 0 || ckpt_link(w->run, w->dir, e) < 0 ||
-	    fsync_dir(w->run, e) < 0) {
-		writer_free(w);
-		return -1;
-	}
+	rc = fsync_dir(w->run, e) < 0 || ckpt_link(w->run, w->dir, e) < 0 ||
+		fsync_dir(w->run, e) < 0 ? -1 : 0;
 	writer_free(w);
-	return 0;
+	return rc;
 }
 
 void
@@ -351,30 +342,20 @@ static int
 hash_file(const char *path, uint64_t *bytes, uint64_t *hash, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
-	XXH3_state_t *h;
+	XXH3_state_t h;
+	ptrdiff_t k;
 	char *buf;
-	ssize_t k;
 
 	if (fd < 0)
 		return err_sys(e, errno, "%s: cannot open", path);
-	h = XXH3_createState();
-	if (!h)
-		xmalloc(SIZE_MAX);
-	XXH3_64bits_reset(h);
+	XXH3_64bits_reset(&h);
 	buf = xmalloc(CHUNK);
-	*bytes = 0;
-	while ((k = read(fd, buf, CHUNK)) != 0) {
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0) {
-			rc = err_sys(e, errno, "%s: cannot read", path);
-			break;
-		}
-		XXH3_64bits_update(h, buf, (size_t)k);
-		*bytes += (uint64_t)k;
-	}
-	*hash = XXH3_64bits_digest(h);
-	XXH3_freeState(h);
+	for (*bytes = 0; (k = pread_all(fd, buf, CHUNK, *bytes)) > 0;
+	     *bytes += (uint64_t)k)
+		XXH3_64bits_update(&h, buf, (size_t)k);
+	if (k < 0)
+		rc = err_sys(e, errno, "%s: cannot read", path);
+	*hash = XXH3_64bits_digest(&h);
 	free(buf);
 	close(fd);
 	return rc;
@@ -392,8 +373,7 @@ verify_entry(const char *dir, const struct json *j, struct err *e)
 	    x->str.n != 16 || memchr(j->key.p, '/', j->key.n) ||
 	    memchr(j->key.p, 0, j->key.n))
 		return err_set(e, "%s/manifest.json: entry %.*s is malformed",
-			       dir,
-			       (int)j->key.n, j->key.p);
+			       dir, (int)j->key.n, j->key.p);
 	path = xstrf("%s/%.*s", dir, (int)j->key.n, j->key.p);
 	rc = hash_file(path, &bytes, &hash, e);
 	if (rc == 0 && bytes != (uint64_t)n->i)

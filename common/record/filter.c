@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "stream/json.h"
 #include "stream/json_scan.h"
 
@@ -34,18 +35,12 @@ filter_opts_init(struct filter_opts *o)
 /* --- opening and ending --- */
 
 static int
-is_stdout(const char *path)
-{
-	return !path || !strcmp(path, "-");
-}
-
-static int
 open_side(struct output **to, const struct filter_opts *o, const char *name,
 	  const char *path, struct err *e)
 {
 	if (!path)
 		return 0;
-	if (is_stdout(path) && is_stdout(o->output))
+	if (path_is_std(path) && path_is_std(o->output))
 		return err_set(e, "%s -: documents go to stdout: give -o FILE",
 			       name);
 	*to = output_open(path, e);

@@ -57,35 +57,28 @@ st_dtype_size(enum st_dtype d)
 static int
 map_file(struct map *m, const char *path, struct err *e)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = -1;
 	struct stat st;
-	int fd, rc = -1;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, errno, "%s: cannot open", path);
 	if (fstat(fd, &st) < 0) {
 		err_sys(e, errno, "%s: cannot stat", path);
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode)) {
+	} else if (!S_ISREG(st.st_mode)) {
 		err_set(e, "%s: not a regular file", path);
-		goto out;
-	}
-	if (st.st_size < 10) {
+	} else if (st.st_size < 10) {
 		err_set(e, "%s: %jd bytes, a safetensors file has at least 10",
 			path, (intmax_t)st.st_size);
-		goto out;
+	} else {
+		m->n = (size_t)st.st_size;
+		m->p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (m->p == MAP_FAILED)
+			err_sys(e, errno, "%s: cannot map", path);
+		else
+			rc = 0;
 	}
-	m->n = (size_t)st.st_size;
-	m->p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (m->p == MAP_FAILED) {
-		m->p = NULL;
-		err_sys(e, errno, "%s: cannot map", path);
-		goto out;
-	}
-	m->path = xstrdup(path);
-	rc = 0;
-out:
+	if (rc == 0)
+		m->path = xstrdup(path);
 	close(fd);
 	return rc;
 }
@@ -183,6 +176,20 @@ by_name(const void *x, const void *y)
 		      ((const struct st_tensor *)y)->name);
 }
 
+/* Sort by name; the second of two with one name, NULL: all differ. */
+static const struct st_tensor *
+sort_names(struct st_tensor *v, size_t n)
+{
+	size_t i;
+
+	if (n)
+		qsort(v, n, sizeof *v, by_name);
+	for (i = 1; i < n; i++)
+		if (!strcmp(v[i - 1].name, v[i].name))
+			return &v[i];
+	return NULL;
+}
+
 static int
 check_layout(struct st_tensor *v, size_t n, const struct map *m,
 	     const char *data, struct err *e)
@@ -209,25 +216,11 @@ check_layout(struct st_tensor *v, size_t n, const struct map *m,
 }
 
 static int
-check_names(struct st_tensor *v, size_t n, const struct map *m, struct err *e)
-{
-	size_t i;
-
-	if (n)
-		qsort(v, n, sizeof *v, by_name);
-	for (i = 1; i < n; i++)
-		if (!strcmp(v[i - 1].name, v[i].name))
-			return err_set(e, "%s: offset 8: tensor %s occurs"
-				       " twice in the header", m->path,
-				       v[i].name);
-	return 0;
-}
-
-static int
 parse_members(struct st *s, const struct json *root, const struct map *m,
 	      size_t nhead, struct err *e)
 {
 	const char *data = m->p + 8 + nhead;
+	const struct st_tensor *twice;
 	size_t i, first = s->n;
 
 	s->v = xreallocarray(s->v, s->n + root->n + 1, sizeof *s->v);
@@ -250,8 +243,10 @@ parse_members(struct st *s, const struct json *root, const struct map *m,
 		if (parse_tensor(t, j, data, m->n - 8 - nhead, e) < 0)
 			return -1;
 	}
-	if (check_names(s->v + first, s->n - first, m, e) < 0)
-		return -1;
+	twice = sort_names(s->v + first, s->n - first);
+	if (twice)
+		return err_set(e, "%s: offset 8: tensor %s occurs twice in the"
+			       " header", m->path, twice->name);
 	return check_layout(s->v + first, s->n - first, m, data, e);
 }
 
@@ -301,29 +296,14 @@ add_file(struct st *s, const char *path, struct err *e)
 	return parse_file(s, m, e);
 }
 
-static char *
-join(const char *dir, struct span name)
-{
-	struct buf b = {0};
-
-	buf_printf(&b, "%s/%.*s", dir, (int)name.n, name.p);
-	buf_putc(&b, '\0');
-	return b.p;
-}
-
+/* After the last file. */
 static int
-sort_names(struct st *s, const char *path, struct err *e)
+sort_all(struct st *s, const char *path, struct err *e)
 {
-	size_t i;
+	const struct st_tensor *t = sort_names(s->v, s->n);
 
-	if (s->n)
-		qsort(s->v, s->n, sizeof *s->v, by_name);
-	for (i = 1; i < s->n; i++)
-		if (!strcmp(s->v[i - 1].name, s->v[i].name))
-			return err_set(e, "%s: tensor %s is in %s and in %s",
-				       path, s->v[i].name, s->v[i - 1].file,
-				       s->v[i].file);
-	return 0;
+	return !t ? 0 : err_set(e, "%s: tensor %s is in %s and in %s", path,
+				t->name, t[-1].file, t->file);
 }
 
 /* Every tensor of the map must be in the file it names, and no other. */
@@ -371,7 +351,8 @@ add_index_files(struct st *s, const char *dir, const struct json *map,
 			if (span_eq(map->kids[k].str, j->str))
 				break;
 		if (k == i) {
-			char *path = join(dir, j->str);
+			char *path = xstrf("%s/%.*s", dir, (int)j->str.n,
+					   j->str.p);
 			int rc = add_file(s, path, e);
 
 			free(path);
@@ -394,7 +375,7 @@ open_index(struct st *s, const char *dir, const char *index, struct err *e)
 	if (!map || map->type != JSON_OBJECT)
 		err_set(e, "%s: no weight_map", index);
 	else if (add_index_files(s, dir, map, index, e) == 0 &&
-		 sort_names(s, dir, e) == 0)
+		 sort_all(s, dir, e) == 0)
 		rc = check_index(s, map, index, e);
 	json_free(root);
 	return rc;
@@ -403,15 +384,15 @@ open_index(struct st *s, const char *dir, const char *index, struct err *e)
 static int
 open_dir(struct st *s, const char *dir, struct err *e)
 {
-	char *one = join(dir, span_str("model.safetensors"));
-	char *index = join(dir, span_str("model.safetensors.index.json"));
-	char *latest = join(dir, span_str("latest/config.json"));
+	char *one = xstrf("%s/model.safetensors", dir);
+	char *index = xstrf("%s/model.safetensors.index.json", dir);
+	char *latest = xstrf("%s/latest/config.json", dir);
 	int rc;
 
 	if (access(one, F_OK) == 0) {
 		rc = add_file(s, one, e);
 		if (rc == 0)
-			rc = sort_names(s, one, e);
+			rc = sort_all(s, one, e);
 	} else if (access(index, F_OK) == 0)
 		rc = open_index(s, dir, index, e);
 	else if (access(latest, F_OK) == 0)
@@ -441,7 +422,7 @@ st_open(const char *path, struct err *e)
 	else {
 		rc = add_file(s, path, e);
 		if (rc == 0)
-			rc = sort_names(s, path, e);
+			rc = sort_all(s, path, e);
 	}
 	if (rc < 0) {
 		st_close(s);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/mem.h"
 #include "stream/input.h"
 #include "stream/json.h"
@@ -103,25 +104,14 @@ trainlog_str(struct trainlog *t, const char *key, struct span s)
 int
 trainlog_end(struct trainlog *t, struct err *e)
 {
-	const char *p;
-	size_t n;
-
 	if (t->bad.n) {
 		buf_puts(&t->line, ",\"nonfinite\":[");
 		buf_put(&t->line, t->bad.p, t->bad.n);
 		buf_putc(&t->line, ']');
 	}
 	buf_puts(&t->line, "}\n");
-	for (p = t->line.p, n = t->line.n; n; ) {
-		ssize_t k = write(t->fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return err_sys(e, errno, "%s: cannot write", t->path);
-		p += k;
-		n -= (size_t)k;
-	}
+	if (write_all(t->fd, t->line.p, t->line.n) < 0)
+		return err_sys(e, errno, "%s: cannot write", t->path);
 	return 0;
 }
 
@@ -187,25 +177,21 @@ static int64_t
 head_end(const char *path, const char *p, size_t n,
 	 const struct trainlog_mark *mark, struct err *e)
 {
-	size_t at = 0;
-	uint64_t line = 1;
+	struct span rest = {p, n}, line;
+	uint64_t number;
+	int later;
 
-	while (at < n) {
-		const char *lf = memchr(p + at, '\n', n - at);
-		int later;
-
-		if (!lf)
-			break;
-		later = is_later(p + at, (size_t)(lf - p) - at, mark);
+	for (number = 1; span_line(&rest, &line); number++) {
+		if (line.p + line.n == p + n)	/* without its LF */
+			return line.p - p;
+		later = is_later(line.p, line.n, mark);
 		if (later < 0)
 			return err_set(e, "%s:%" PRIu64 ": not an object with"
-				       " type and step", path, line);
+				       " type and step", path, number);
 		if (later)
-			break;
-		at = (size_t)(lf - p) + 1;
-		line++;
+			return line.p - p;
 	}
-	return (int64_t)at;
+	return (int64_t)n;
 }
 
 int
