@@ -90,15 +90,6 @@ put_post(const struct vocab *v, struct buf *b)
 	buf_puts(b, "]}}},\n");
 }
 
-static int
-is_added(const struct vocab *v, uint32_t id)
-{
-	for (size_t i = 0; i < v->nspecial; i++)
-		if (v->special[i].id == id)
-			return 1;
-	return 0;
-}
-
 static void
 put_model(const struct vocab *v, struct buf *b)
 {
@@ -110,7 +101,7 @@ put_model(const struct vocab *v, struct buf *b)
 		   "\"byte_fallback\": false, \"ignore_merges\": %s,\n"
 		   "    \"vocab\": {", v->ignore_merges ? "true" : "false");
 	for (uint32_t i = 0; i < v->n; i++) {
-		if (!v->token[i].p || is_added(v, i))
+		if (!v->token[i].p || vocab_is_added(v, i))
 			continue;
 		buf_puts(b, first ? "\n      \"" : ",\n      \"");
 		put_name(b, v->token[i]);

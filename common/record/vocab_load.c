@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/search.h"
 #include "record/vocab_priv.h"
 #include "stream/input.h"
 
@@ -186,15 +185,6 @@ read_added(struct vocab_load *l)
 	return 0;
 }
 
-static int
-is_added(const struct vocab *v, uint32_t id)
-{
-	size_t i;
-
-	FIND_FIRST(i, 0, v->nspecial, v->special[i].id >= id);
-	return i < v->nspecial && v->special[i].id == id;
-}
-
 /* Names to bytes; a name with other characters is taken as it is. */
 static struct span
 byte_level_bytes(struct vocab *v, struct span name)
@@ -250,7 +240,7 @@ set_tokens(struct vocab_load *l)
 		int byte;
 
 		v->token[i] = l->name[i];
-		if (!l->name[i].p || is_added(v, i))
+		if (!l->name[i].p || vocab_is_added(v, i))
 			continue;
 		if (v->kind == VOCAB_BYTE_LEVEL) {
 			v->token[i] = byte_level_bytes(v, l->name[i]);
