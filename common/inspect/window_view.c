@@ -117,13 +117,13 @@ put_name(struct span s, struct buf *out)
 }
 
 static void
-put_text(const struct window_view *l, uint32_t from, uint32_t to,
+put_text(const struct window_view *l, const uint32_t *ids, size_t n,
 	 struct buf *out)
 {
 	if (l->vocab)
-		display_text(l->vocab, l->ids + from, to - from, out);
+		display_text(l->vocab, ids, n, out);
 	else
-		put_ids(l->ids + from, to - from, " ", out);
+		put_ids(ids, n, " ", out);
 	if (out->n && out->p[out->n - 1] != '\n')
 		buf_putc(out, '\n');
 }
@@ -153,13 +153,13 @@ window_text(const struct window_view *l, struct buf *out)
 			buf_printf(out, ", from its token %llu",
 				   (unsigned long long)d->from);
 		buf_puts(out, d->more ? ", continues\n" : "\n");
-		put_text(l, d->start, d->end, out);
+		put_text(l, l->ids + d->start, d->end - d->start, out);
 		pos = d->end;
 	}
 	if (pos < l->T && l->ndoc)
 		buf_printf(out, "==> padding <== %u to %u\n", pos, l->T - 1);
 	else if (pos < l->T)
-		put_text(l, 0, l->T, out);
+		put_text(l, l->ids, l->T, out);
 }
 
 static void
@@ -371,12 +371,7 @@ window_view_record(struct window_view *l, uint64_t k,
 		record_json(l, &d, first, last, ids, out);
 	} else if (r == 0 && f == VIEW_TEXT) {
 		record_head(l, &d, first, last, out);
-		if (l->vocab)
-			display_text(l->vocab, ids, n, out);
-		else
-			put_ids(ids, n, " ", out);
-		if (out->p[out->n - 1] != '\n')
-			buf_putc(out, '\n');
+		put_text(l, ids, n, out);
 	} else if (r == 0) {
 		put_ids(ids, n, " ", out);
 		buf_putc(out, '\n');

@@ -40,10 +40,9 @@ struct window {
 
 /* A fragment of a document that waits for its bin. */
 struct fragment {
-	uint64_t doc, at;
-	size_t ids, name, name_n;	/* offsets in hold.ids, hold.names */
-	uint32_t n, fresh;
-	int last;
+	struct part part;	/* its id is in hold.names */
+	size_t ids;		/* offset in hold.ids */
+	uint32_t fresh;
 };
 
 struct hold {
@@ -367,18 +366,13 @@ hold_bin(struct packer *p, uint32_t first, const uint32_t *next,
 {
 	const struct hold *h = &p->hold;
 	const struct fragment *v;
-	struct part part = {0};
 	uint32_t i;
 
 	for (i = first; i != UINT32_MAX; i = next[i]) {
 		v = &h->v[i];
-		part.doc = v->doc;
-		part.at = v->at;
-		part.n = v->n;
-		part.last = v->last;
-		window_add(p, (struct span){h->names.p + v->name, v->name_n},
-			   &part, (const uint32_t *)(h->ids.p + v->ids),
-			   v->fresh);
+		window_add(p, (struct span){h->names.p + v->part.name,
+			   v->part.name_n}, &v->part,
+			   (const uint32_t *)(h->ids.p + v->ids), v->fresh);
 	}
 	return emit(p, e);
 }
@@ -395,7 +389,7 @@ hold_flush(struct packer *p, struct err *e)
 	int r = 0;
 
 	for (i = 0; i < h->n; i++)
-		len[i] = h->v[i].n;
+		len[i] = h->v[i].part.n;
 	bins = best_fit(len, h->n, p->size, bin);
 	head = xreallocarray(NULL, bins + 1, sizeof(*head));
 	memset(head, 0xff, bins * sizeof(*head));
@@ -432,11 +426,9 @@ hold_fragment(struct packer *p, struct span id, const struct part *part,
 	    hold_flush(p, e))
 		return -1;
 	GROW(h->v, h->cap, h->n + 1);
-	h->v[h->n++] = (struct fragment){
-		.doc = part->doc, .at = part->at, .n = part->n,
-		.last = part->last, .fresh = fresh,
-		.ids = h->ids.n, .name = h->names.n, .name_n = id.n,
-	};
+	h->v[h->n] = (struct fragment){*part, h->ids.n, fresh};
+	h->v[h->n].part.name = h->names.n;
+	h->v[h->n++].part.name_n = id.n;
 	buf_put(&h->ids, ids, part->n * sizeof(*ids));
 	buf_put(&h->names, id.p, id.n);
 	return 0;
