@@ -5,8 +5,9 @@
  * Several frames or members in one file are one stream.  Skippable frames are
  * skipped, windows up to 2 GiB (long mode) and zero padding after a gzip member
  * are accepted, other trailing bytes are an error.  bzip2, xz, lz4, zip and
- * UTF-16 are refused by name.  A truncated or corrupt stream is an error that names the
- * file and the offsets in it and in the decompressed data, never an end.
+ * UTF-16 are refused by name.  A truncated or corrupt stream is an error that
+ * names the file and the offsets in it and in the decompressed data, never an
+ * end.
  *
  * A UTF-8 byte-order mark at the start of a file is skipped.  "-" is stdin.
  */
