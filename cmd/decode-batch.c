@@ -1,5 +1,5 @@
 /*
- * decode-batch - show what a model sees: windows of shards as text
+ * decode-batch - show what a model sees by decoding windows of shards
  *
  * Shards and windows come from record/shard.h, the order of a run from
  * record/order.h, as in lm-train.  inspect/window_view.h displays them,
@@ -224,11 +224,11 @@ main(int argc, char **argv)
 	const struct arg table[] = {
 		OPT_GROUP("What to show"),
 		OPT_STR("window", &o.window, "N[:COUNT]",
-			"COUNT windows from number N on [0:1]"),
+			"COUNT windows starting at window N [0:1]"),
 		OPT_STR("doc", &o.doc, "ID",
 			"The whole document with this id"),
 		OPT_INT("random", &o.random, "N", 1, 1e15,
-			"N different windows, chosen by --seed",
+			"N distinct windows, chosen at random by --seed",
 			.given = &o.has_random),
 		OPT_STR("run", &o.run, "DIR",
 			"Shards, order and tokenizer of an lm-train run"),
@@ -236,7 +236,7 @@ main(int argc, char **argv)
 			"The batch of this step of the run",
 			.given = &o.has_step, .of = "run"),
 		OPT_INT("rank", &o.rank, "R", 0, 1e6,
-			"Only this rank's windows of the batch",
+			"Only the windows of data-parallel rank R",
 			.given = &o.has_rank, .of = "step"),
 		OPT_FLAG("check", &o.check,
 			 "Check all documents; status 1 if any check fails"),
@@ -249,7 +249,7 @@ main(int argc, char **argv)
 		OPT_FLAG("json", &o.json,
 			 "JSON Lines: ids, targets, mask, documents"),
 		OPT_BOOL("doc-mask", &o.doc_mask,
-			 "Mask targets in another document",
+			 "Mask targets outside the document of their input",
 			 .given = &o.has_mask),
 		OPT_STR("output", &o.out, "FILE",
 			"Write to FILE instead of stdout", .letter = 'o',
@@ -275,11 +275,11 @@ main(int argc, char **argv)
 		OPT_INT("batch-size", &o.batch, "N", 1, 1e9,
 			"Windows per batch", .given = &o.has_batch),
 		OPT_REAL("max-rate", &o.rate, "X", 0, 1,
-			 "Accepted U+FFFD and mojibake, per token"),
+			 "Maximum rate of U+FFFD and mojibake, per token"),
 		OPT_INT("max-repeat", &o.repeat, "N", 1, 1e9,
-			"Accepted repeats of one token in a row"),
+			"Longest accepted run of one token"),
 		OPT_REAL("max-doc-frac", &o.doc_frac, "X", 0, 1,
-			 "Fraction of a batch at which one document fills it"),
+			 "Report a document with this share of a batch"),
 		OPT_END
 	};
 	static const char *const exclude[] = {
@@ -290,7 +290,7 @@ main(int argc, char **argv)
 	};
 	const struct args a = {
 		"decode-batch", "[options] [FILE...]",
-		"Show what a model sees: windows of shards as text.",
+		"Show what a model sees by decoding windows of shards.",
 		"decode-batch --tokenizer tokenizer.json --window 0:2 train/",
 		table, exclude
 	};
