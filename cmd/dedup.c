@@ -1,5 +1,6 @@
 /*
- * dedup - remove duplicate documents, repeated passages and looping text
+ * dedup - remove duplicate documents, repeated passages and degenerate
+ * repetition
  *
  * The job is common/dedup/dedup.h.  Here are its options, and the modes that
  * write no documents (--emit, --explain, --curve).
@@ -54,14 +55,14 @@ static struct options o = {.emit = -1, .d = {
 static const struct arg table[] = {
 	OPT_GROUP("Exact duplicates"),
 	OPT_FLAG("exact", &o.d.exact,
-		 "Drop texts equal byte for byte"),
+		 "Drop bitwise identical texts"),
 	OPT_FLAG("normalize", &o.d.normalize,
 		 "Ignore case, white space and NFC/NFD",
 		 .of = "exact"),
 	OPT_GROUP("Near duplicates"),
 	OPT_FLAG("near", &o.d.near, "Drop near duplicates (MinHash)"),
 	OPT_REAL("threshold", &o.d.threshold, "X", 1e-6, 1,
-		 "Least Jaccard similarity", .of = NEAR),
+		 "Minimum Jaccard similarity", .of = NEAR),
 	OPT_INT("ngram", &o.d.mh.ngram, "N", 1, 1000,
 		"Words per shingle", .of = NEAR),
 	OPT_ENUM("unit", &o.unit, "NAME", unit_names,
@@ -76,13 +77,13 @@ static const struct arg table[] = {
 		"Seed of the hashes", .of = NEAR,
 		.brief = 1),
 	OPT_REAL("edit-sim", &o.d.edit_sim, "X", 0, 1,
-		 "Least edit similarity, tested in addition",
+		 "Also require this minimum edit similarity",
 		 .given = &o.d.has_edit, .of = NEAR),
 	OPT_BOOL("verify", &o.d.verify,
 		 "Compare candidates before dropping",
 		 .of = NEAR),
 	OPT_FLAG("direct", &o.d.direct,
-		 "Drop only what is similar to the copy kept",
+		 "Drop only documents similar to the one kept",
 		 .of = NEAR),
 	OPT_STR("apply", &o.d.apply, "FILE",
 		"Candidates are the pairs in FILE", .of = NEAR),
@@ -96,19 +97,19 @@ static const struct arg table[] = {
 		"Shortest passage, in bytes",
 		.given = &o.d.has_span_bytes, .of = "spans"),
 	OPT_INT("min-left", &o.d.min_left, "N", 0, 1e15,
-		"Drop a text with fewer bytes left",
+		"Drop a text if fewer than N bytes are left",
 		.of = "spans"),
 	OPT_FLAG("all", &o.d.all, "Cut the first copy too",
 		 .of = "spans"),
-	OPT_GROUP("Looping text"),
-	OPT_FLAG("repeats", &o.d.repeats, "Drop texts that loop"),
+	OPT_GROUP("Repetitive text"),
+	OPT_FLAG("repeats", &o.d.repeats, "Drop repetitive texts"),
 	OPT_INT("run-count", &o.d.rep.run_count, "N", 2, 1e9,
-		"Times an n-gram occurs in a row", .of = "repeats"),
+		"Minimum repeats of an n-gram in a row", .of = "repeats"),
 	OPT_INT("run-ngram", &o.d.rep.run_max, "N", 1, 1000,
 		"Longest n-gram of a run", .of = "repeats",
 		.brief = 1),
 	OPT_INT("phrase-count", &o.d.rep.phrase_count, "N", 0, 1e9,
-		"Times a phrase occurs anywhere; 0: off",
+		"Minimum repeats of a phrase anywhere; 0: off",
 		.of = "repeats",
 		.brief = 1),
 	OPT_REAL("phrase-frac", &o.d.rep.phrase_frac, "X", 0, 1,
@@ -120,11 +121,11 @@ static const struct arg table[] = {
 	OPT_FLAG("gopher", &o.gopher,
 		 "Apply the repetition limits of Gopher", .of = "repeats"),
 	OPT_STR("gopher-limits", &o.gopher_limits, "LIST",
-		"Limits that differ, as dup_lines=0.4,top_2gram=1",
+		"Override limits, e.g. dup_lines=0.4,top_2gram=1",
 		.of = "repeats"),
 	OPT_GROUP("All methods"),
 	OPT_STRS("against", &o.d.against, "FILE",
-		 "Documents that come first and are not printed"),
+		 "Reference documents, read first, never written"),
 	OPT_FLAG("drop-all", &o.d.drop_all,
 		 "Drop the first of a cluster too"),
 	OPT_STR("tokenizer", &o.d.tokenizer, "FILE",
@@ -134,12 +135,12 @@ static const struct arg table[] = {
 		"Split of a .tiktoken file, or of spans",
 		.brief = 1),
 	OPT_INT("mem", &o.d.mem, "BYTES", 1 << 20, 1e15,
-		"Memory limit; the remainder goes to $TMPDIR"),
+		"Memory limit; the excess goes to $TMPDIR"),
 	OPT_GROUP("Instead of documents"),
 	OPT_ENUM("emit", &o.emit, "WHAT", emits,
 		 "Write records for an external sort"),
 	OPT_STR("explain", &o.explain, "ID",
-		"Compare this document with the first operand's"),
+		"Compare this document with the first operand"),
 	OPT_FLAG("curve", &o.curve,
 		 "Print the probability that a pair is found"),
 	OPT_FLAG("json", &o.json, "Write JSON Lines",
@@ -150,8 +151,8 @@ static const struct arg table[] = {
 
 static const struct args args = {
 	"dedup", "[options] [FILE...]",
-	"Remove duplicate documents, repeated passages and looping "
-	"text.",
+	"Remove duplicate documents, repeated passages and degenerate "
+	"repetition.",
 	"dedup --near --report why.jsonl -o kept.jsonl docs.jsonl.zst",
 	table, exclude
 };
