@@ -232,34 +232,36 @@ find_tensor(const struct llama *m, const char *name)
 	return NULL;
 }
 
-static int
+/* The tensor of s named prefix + name; NULL: error. */
+static const struct st_tensor *
 match_one(const struct tensor *t, const struct st *s, const char *prefix,
 	  struct err *e)
 {
 	char name[100];
 	const struct st_tensor *f;
 	int dims = t->vector ? 1 : 2;
+	int64_t rows = t->vector ? t->cols : t->rows;
 
 	snprintf(name, sizeof name, "%s%s", prefix, t->name);
 	f = st_find(s, name);
 	if (!f)
-		return err_set(e, "%s: tensor %s is missing", s->n ?
-			       s->v[0].file : "file without tensors", name);
-	if (f->ndim != dims ||
-	    f->shape[0] != (uint64_t)(t->vector ? t->cols : t->rows) ||
-	    (dims == 2 && f->shape[1] != (uint64_t)t->cols))
-		return err_set(e, "%s: tensor %s has %d dimensions of %" PRIu64
-			       " x %" PRIu64 ", but config.json needs %"
-			       PRId64 " x %" PRId64, f->file, name, f->ndim,
-			       f->ndim > 0 ? f->shape[0] : 0,
-			       f->ndim > 1 ? f->shape[1] : 1,
-			       t->vector ? t->cols : t->rows,
-			       t->vector ? 1 : t->cols);
-	if (f->dtype != ST_F32 && f->dtype != ST_BF16 && f->dtype != ST_F16 &&
-	    f->dtype != ST_F64)
-		return err_set(e, "%s: tensor %s: dtype %s is not supported",
-			       f->file, name, st_dtype_name(f->dtype));
-	return 0;
+		err_set(e, "%s: tensor %s is missing", s->n ? s->v[0].file :
+			"file without tensors", name);
+	else if (f->ndim != dims || f->shape[0] != (uint64_t)rows ||
+		 (dims == 2 && f->shape[1] != (uint64_t)t->cols))
+		err_set(e, "%s: tensor %s has %d dimensions of %" PRIu64
+			" x %" PRIu64 ", but config.json needs %" PRId64
+			" x %" PRId64, f->file, name, f->ndim,
+			f->ndim > 0 ? f->shape[0] : 0,
+			f->ndim > 1 ? f->shape[1] : 1, rows,
+			t->vector ? 1 : t->cols);
+	else if (f->dtype != ST_F32 && f->dtype != ST_BF16 &&
+		 f->dtype != ST_F16 && f->dtype != ST_F64)
+		err_set(e, "%s: tensor %s: dtype %s is not supported", f->file,
+			name, st_dtype_name(f->dtype));
+	else
+		return f;
+	return NULL;
 }
 
 /* Some files have a tied lm_head, or the RoPE frequencies. */
@@ -292,7 +294,7 @@ llama_match(const struct llama *m, const struct st *s, struct err *e)
 	size_t i;
 
 	for (i = 0; i < m->ntensors; i++)
-		if (match_one(&m->tensor[i], s, "", e) < 0)
+		if (!match_one(&m->tensor[i], s, "", e))
 			return -1;
 	for (i = 0; i < s->n; i++)
 		if (!find_tensor(m, s->v[i].name) &&
@@ -368,17 +370,16 @@ static int
 load_tensor(const struct llama *m, const struct tensor *t, const struct st *s,
 	    const char *prefix, float *flat, struct err *e)
 {
+	const struct st_tensor *f = match_one(t, s, prefix, e);
 	const struct param *p = &m->param[t->param];
 	int64_t at = t->row * t->cols;
-	char name[100];
 
-	if (match_one(t, s, prefix, e) < 0)
+	if (!f)
 		return -1;
-	snprintf(name, sizeof name, "%s%s", prefix, t->name);
 	if (flat)
-		return send_tensor(m, st_find(s, name), !*prefix,
+		return send_tensor(m, f, !*prefix,
 				   (char *)(flat + p->at + at), K_F32, e);
-	return send_tensor(m, st_find(s, name), 1, (char *)p->data +
+	return send_tensor(m, f, 1, (char *)p->data +
 			   (size_t)at * kdtype_size(m->dt), m->dt, e);
 }
 
@@ -387,11 +388,9 @@ llama_load(struct llama *m, const struct st *s, struct err *e)
 {
 	size_t i;
 
-	if (llama_match(m, s, e) < 0)
+	if (llama_match(m, s, e) < 0 ||
+	    llama_flat_load(m, s, "", NULL, e) < 0)
 		return -1;
-	for (i = 0; i < m->ntensors; i++)
-		if (load_tensor(m, &m->tensor[i], s, "", NULL, e) < 0)
-			return -1;
 	for (i = 0; i < m->nparams; i++) {
 		zero_padding(m, &m->param[i]);
 		if (m->param[i].w)
@@ -483,13 +482,19 @@ llama_set(struct llama *m, const float *flat)
 
 /* ---- device to files ---- */
 
-static int
-read_range(const struct llama *m, const char *src, int64_t n, size_t size,
+int
+llama_read(const struct llama *m, const struct tensor *t, const float *flat,
 	   tensor_sink fn, void *ctx, struct err *e)
 {
+	const struct param *p = &m->param[t->param];
+	size_t size = flat ? sizeof *flat : kdtype_size(m->dt), at, k;
+	size_t first = (size_t)(t->row * t->cols);
+	size_t total = (size_t)(t->rows * t->cols);
+	const char *src = flat ? (const char *)(flat + p->at) : p->data;
 	char *x = xmalloc(BLOCK * size);
-	size_t at, k, total = (size_t)n;
 	int rc = 0;
+
+	src += first * size;
 
 	for (at = 0; at < total && rc == 0; at += k) {
 		k = total - at < BLOCK ? total - at : BLOCK;
@@ -498,25 +503,4 @@ read_range(const struct llama *m, const char *src, int64_t n, size_t size,
 	}
 	free(x);
 	return rc;
-}
-
-int
-llama_read_weights(const struct llama *m, const struct tensor *t,
-		   tensor_sink fn, void *ctx, struct err *e)
-{
-	size_t size = kdtype_size(m->dt);
-	const char *src = m->param[t->param].data;
-
-	return read_range(m, src + (size_t)(t->row * t->cols) * size,
-			  t->rows * t->cols, size, fn, ctx, e);
-}
-
-int
-llama_read_flat(const struct llama *m, const struct tensor *t,
-		const float *flat, tensor_sink fn, void *ctx, struct err *e)
-{
-	const float *src = flat + m->param[t->param].at + t->row * t->cols;
-
-	return read_range(m, (const char *)src, t->rows * t->cols,
-			  sizeof *src, fn, ctx, e);
 }

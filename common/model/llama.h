@@ -90,7 +90,7 @@ int llama_match(const struct llama *m, const struct st *s, struct err *e);
 
 float *llama_flat_new(const struct llama *m);	/* zeroed; free by release */
 
-/* Read the tensors of s named prefix + name into flat. */
+/* Read the tensors of s named prefix + name into flat; NULL: the weights. */
 int llama_flat_load(const struct llama *m, const struct st *s,
 		    const char *prefix, float *flat, struct err *e);
 
@@ -106,16 +106,13 @@ void llama_flat_init(const struct llama *m, uint64_t seed, double std,
 void llama_set(struct llama *m, const float *flat);
 
 /*
- * Read a tensor from the weights (type dt) or a flat array (float) in blocks:
- * fn gets host memory that is valid during the call.
+ * Read a tensor in blocks, from a flat array (float) or, if flat is NULL, from
+ * the weights (type dt): fn gets host memory that is valid during the call.
  */
 typedef int (*tensor_sink)(void *ctx, const void *p, size_t bytes,
 			   struct err *e);
-int llama_read_weights(const struct llama *m, const struct tensor *t,
-		       tensor_sink fn, void *ctx, struct err *e);
-int llama_read_flat(const struct llama *m, const struct tensor *t,
-		    const float *flat, tensor_sink fn, void *ctx,
-		    struct err *e);
+int llama_read(const struct llama *m, const struct tensor *t,
+	       const float *flat, tensor_sink fn, void *ctx, struct err *e);
 
 /* Name of the first tensor of a parameter, for messages. */
 const char *llama_param_name(const struct llama *m, size_t param);

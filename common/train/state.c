@@ -75,14 +75,10 @@ put_tensors(struct ckpt_writer *w, const char *file, const struct llama *m,
 	    put_header(w, m, prefix, sets, d, e) < 0)
 		return -1;
 	for (k = 0; k < sets; k++)
-		for (i = 0; i < m->ntensors; i++) {
-			const struct tensor *t = &m->tensor[i];
-
-			if ((flat ? llama_read_flat(m, t, flat[k], to_ckpt, w,
-						    e) :
-			     llama_read_weights(m, t, to_ckpt, w, e)) < 0)
+		for (i = 0; i < m->ntensors; i++)
+			if (llama_read(m, &m->tensor[i], flat ? flat[k] : NULL,
+				       to_ckpt, w, e) < 0)
 				return -1;
-		}
 	return ckpt_close(w, e);
 }
 
@@ -301,8 +297,8 @@ check_weights(const char *dir, const struct llama *m, struct err *e)
 
 		if (t->dtype != d)
 			continue;	/* --dtype was changed */
-		if (llama_read_weights(m, &m->tensor[i], same_bytes, &c,
-				       &why) < 0)
+		if (llama_read(m, &m->tensor[i], NULL, same_bytes, &c,
+			       &why) < 0)
 			rc = err_set(e, "%s: tensor %s is not the rounded"
 				     " master.%s of optimizer.safetensors",
 				     path, t->name, t->name);
