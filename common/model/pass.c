@@ -170,21 +170,7 @@ layer_fwd(struct pass *p, const struct llama_layer *l, struct acts *a,
 		.start = b->start, .scale = layer_attn_scale(m), .o = a->o,
 		.lse = a->lse});
 	layer_matmul_add(m, l->o, n, a->o, a->xm, a->x);
-	layer_mlp(m, l, n, a->xm, a->h2, a->rstd2, a->gu, p->act,
-			   out);
-}
-
-static void
-forward(struct pass *p, const struct pass_batch *b)
-{
-	const struct llama *m = p->m;
-	int64_t n = b->b * p->t, i;
-
-	layer_embed(m, n, b->tok, p->a[0].x);
-	for (i = 0; i < m->c.layers; i++)
-		layer_fwd(p, &m->layer[i], &p->a[i],
-			  i + 1 < m->c.layers ? p->a[i + 1].x : p->x, b);
-	layer_norm(m, m->norm, n, p->x, p->h, p->rstd);
+	layer_mlp(m, l, n, a->xm, a->h2, a->rstd2, a->gu, p->act, out);
 }
 
 /* ---- backward ---- */
@@ -303,10 +289,15 @@ void
 pass_run(struct pass *p, const struct pass_batch *b)
 {
 	const struct llama *m = p->m;
+	int64_t n = b->b * p->t, i;
 
-	forward(p, b);
+	layer_embed(m, n, b->tok, p->a[0].x);
+	for (i = 0; i < m->c.layers; i++)
+		layer_fwd(p, &m->layer[i], &p->a[i],
+			  i + 1 < m->c.layers ? p->a[i + 1].x : p->x, b);
+	layer_norm(m, m->norm, n, p->x, p->h, p->rstd);
 	p->k->ce_head(p->k, &(struct k_ce_head){
-		.w = m->param[m->head].w, .n = b->b * p->t, .v = m->c.vocab,
+		.w = m->param[m->head].w, .n = n, .v = m->c.vocab,
 		.h = p->h, .target = b->target, .scale = b->scale,
 		.zcoef = b->zcoef, .loss = b->loss, .logz = b->logz,
 		.argmax = b->argmax, .dh = b->grad ? p->dh : NULL,
@@ -314,15 +305,4 @@ pass_run(struct pass *p, const struct pass_batch *b)
 		.accumulate = b->accumulate});
 	if (b->grad)
 		backward(p, b);
-}
-
-void
-pass_logits(struct pass *p, const struct pass_batch *b, float *logits)
-{
-	const struct llama *m = p->m;
-
-	forward(p, b);
-	p->k->matmul_fwd(p->k, &(struct k_matmul_fwd){
-		.w = m->param[m->head].w, .n = b->b * p->t, .x = p->h,
-		.y = logits, .ydt = K_F32});
 }

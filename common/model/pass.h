@@ -41,7 +41,4 @@ struct pass_batch {
 /* Forward and loss; with grad, backward too. */
 void pass_run(struct pass *p, const struct pass_batch *b);
 
-/* Forward, then logits (device, (b*T, Vp) float; columns >= V not set). */
-void pass_logits(struct pass *p, const struct pass_batch *b, float *logits);
-
 #endif
