@@ -166,6 +166,26 @@ decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
 	layer_norm(m, m->norm, n, d->x, d->h, NULL);
 }
 
+int64_t
+decoder_feed(struct decoder *d, const uint32_t *id, int64_t n, int32_t slot,
+	     int64_t at)
+{
+	int64_t max = d->max_rows < DECODER_PIECE ? d->max_rows :
+		DECODER_PIECE, k = 0, i;
+	int32_t tok[DECODER_PIECE], in[DECODER_PIECE], pos[DECODER_PIECE];
+
+	for (; n > 0; n -= k, id += k) {
+		k = n < max ? n : max;
+		for (i = 0; i < k; i++) {
+			tok[i] = (int32_t)id[i];
+			in[i] = slot;
+			pos[i] = (int32_t)at++;
+		}
+		decoder_run(d, k, tok, in, pos);
+	}
+	return k - 1;
+}
+
 static const void *
 hidden(const struct decoder *d, int64_t row)
 {
@@ -209,50 +229,4 @@ decoder_score(struct decoder *d, int64_t first, int64_t n,
 	d->k->download(d->k, loss, d->loss, bytes);
 	if (argmax)
 		d->k->download(d->k, argmax, d->argmax, bytes);
-}
-
-/* ---- greedy ---- */
-
-/* Run n tokens from position pos on, in chunks; returns the next token. */
-static int32_t
-feed(struct decoder *d, const uint32_t *ids, int64_t n, int64_t pos)
-{
-	int32_t *row = xcalloc((size_t)d->max_rows * 3, sizeof *row);
-	int32_t *slot = row + d->max_rows, *at = slot + d->max_rows;
-	int32_t none = -1, best = 0;
-	int64_t done, i, k = 0;
-	float loss;
-
-	for (done = 0; done < n; done += k) {
-		k = n - done < d->max_rows ? n - done : d->max_rows;
-		for (i = 0; i < k; i++) {
-			row[i] = (int32_t)ids[done + i];
-			at[i] = (int32_t)(pos + done + i);
-		}
-		decoder_run(d, k, row, slot, at);
-	}
-	decoder_score(d, k - 1, 1, &none, &loss, &best);
-	free(row);
-	return best;
-}
-
-int64_t
-decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
-	       int64_t max, uint32_t *out, int (*stop)(void))
-{
-	int64_t made = 0;
-	int32_t tok;
-
-	if (n < 1)
-		return 0;	/* nothing to continue */
-	if (n > d->positions)
-		n = d->positions;
-	tok = feed(d, prompt, n, 0);
-	while (made < max && !config_is_eos(&d->m->c, tok) &&
-	       n + made < d->positions && !(stop && stop())) {
-		out[made++] = (uint32_t)tok;
-		if (made < max)
-			tok = feed(d, &out[made - 1], 1, n + made - 1);
-	}
-	return made;
 }

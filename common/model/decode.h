@@ -29,6 +29,14 @@ void decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
 		 const int32_t *slot, const int32_t *pos);
 
 /*
+ * Run n tokens of one slot from position `at` on, DECODER_PIECE rows (or
+ * max_rows, if less) at a time.  Returns the row of the last token.
+ */
+enum { DECODER_PIECE = 256 };
+int64_t decoder_feed(struct decoder *d, const uint32_t *id, int64_t n,
+		     int32_t slot, int64_t at);
+
+/*
  * Logits of rows [first, first + n) of the last call: out is host memory,
  * (n, V), float.  Waits for the device.
  */
@@ -41,14 +49,5 @@ void decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out);
  */
 void decoder_score(struct decoder *d, int64_t first, int64_t n,
 		   const int32_t *target, float *loss, int32_t *argmax);
-
-/*
- * Greedy continuation of one prompt in slot 0, for samples during training:
- * up to max tokens in out.  Ends before an EOS of the model and at the last
- * position.  Returns the number of tokens.  stop: polled between tokens, or
- * NULL.
- */
-int64_t decoder_greedy(struct decoder *d, const uint32_t *prompt, int64_t n,
-		       int64_t max, uint32_t *out, int (*stop)(void));
 
 #endif

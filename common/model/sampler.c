@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -19,14 +20,6 @@ struct sampler_pair {
 	float logit;
 	uint32_t id;
 };
-
-void
-sampler_scratch_clear(struct sampler_scratch *t)
-{
-	free(t->v);
-	t->v = NULL;
-	t->cap = 0;
-}
 
 size_t
 sampler_argmax(const float *logits, size_t n)
@@ -60,32 +53,9 @@ by_rank(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Does a rank after b?  The root of the heap is the worst one kept. */
-static int
-worse(const struct sampler_pair *a, const struct sampler_pair *b)
-{
-	return by_rank(a, b) > 0;
-}
-
-static void
-sift_down(struct sampler_pair *h, size_t n, size_t i)
-{
-	for (;;) {
-		size_t kid = 2 * i + 1, w = i;
-		struct sampler_pair tmp;
-
-		if (kid < n && worse(&h[kid], &h[w]))
-			w = kid;
-		if (kid + 1 < n && worse(&h[kid + 1], &h[w]))
-			w = kid + 1;
-		if (w == i)
-			return;
-		tmp = h[i];
-		h[i] = h[w];
-		h[w] = tmp;
-		i = w;
-	}
-}
+/* The root of the heap is the worst one kept. */
+#define WORSE(a, b) (by_rank(&(a), &(b)) > 0)
+HEAP(worst, struct sampler_pair, WORSE)
 
 /* Collect the k best of the logits above -inf; returns how many. */
 static size_t
@@ -98,14 +68,13 @@ collect(const float *logits, size_t n, size_t k, struct sampler_pair *v)
 
 		if (logits[i] == -INFINITY)
 			continue;
-		if (m < k) {
+		if (k == n) {
 			v[m++] = x;
-			if (m == k && k < n)
-				for (size_t j = k / 2; j-- > 0;)
-					sift_down(v, m, j);
-		} else if (worse(&v[0], &x)) {
-			v[0] = x;
-			sift_down(v, m, 0);
+		} else if (m < k) {
+			worst_push(v, m++, x);
+		} else if (WORSE(v[0], x)) {
+			worst_pop(v, m);
+			worst_push(v, m - 1, x);
 		}
 	}
 	qsort(v, m, sizeof(*v), by_rank);

@@ -26,12 +26,14 @@ struct sampler {
 
 struct sampler_pair;
 
-/* Memory for one thread; grows to 16 bytes per id of the vocabulary. */
+/*
+ * Memory for one thread, to free(v); grows to 16 bytes per id of the
+ * vocabulary.
+ */
 struct sampler_scratch {
 	struct sampler_pair *v;
 	size_t cap;
 };
-void sampler_scratch_clear(struct sampler_scratch *t);
 
 /*
  * Pick one of n tokens, never one with a logit of -inf.  -1: no finite logit,

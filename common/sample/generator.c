@@ -1,11 +1,10 @@
 /*
  * generator.c - see generator.h
  *
- * Prompts go through the model PIECE rows at a time, one sequence after
- * another, so that the rows of a matmul, and with them every bit, do not
- * depend on the rest of the batch.  Then each step feeds one row for every
- * sequence still running.  The decoder is made for the largest batch seen and
- * kept.
+ * Prompts go through the model in pieces, one sequence after another, so that
+ * the rows of a matmul, and with them every bit, do not depend on the rest of
+ * the batch.  Then each step feeds one row for every sequence still running.
+ * The decoder is made for the largest batch seen and kept.
  */
 #include "sample/generator.h"
 
@@ -16,14 +15,12 @@
 #include "base/utf8.h"
 #include "model/decode.h"
 
-enum { PIECE = 256 };
-
 struct generator {
 	struct llama *m;
 	const struct vocab *v;
 	struct decoder *d;
 	int64_t slots, positions;
-	int32_t *tok, *slot, *pos, *best;	/* host, (max(PIECE, slots)) */
+	int32_t *tok, *slot, *pos, *best;	/* host, (max(piece, slots)) */
 	float *score;
 	float *logits;			/* host, (slots, V) */
 	struct sampler_scratch scratch;
@@ -60,7 +57,7 @@ generator_free(struct generator *g)
 	if (!g)
 		return;
 	free_buffers(g);
-	sampler_scratch_clear(&g->scratch);
+	free(g->scratch.v);
 	free(g);
 }
 
@@ -122,7 +119,7 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 	free_buffers(g);
 	g->slots = slots;
 	g->positions = positions;
-	rows = slots > PIECE ? (size_t)slots : PIECE;
+	rows = slots > DECODER_PIECE ? (size_t)slots : DECODER_PIECE;
 	g->d = decoder_new(g->m, slots, positions, (int64_t)rows);
 	g->tok = xreallocarray(NULL, rows, sizeof(*g->tok));
 	g->slot = xreallocarray(NULL, rows, sizeof(*g->slot));
@@ -132,34 +129,6 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 	g->logits = xreallocarray(NULL, (size_t)(slots * g->m->c.vocab),
 				  sizeof(*g->logits));
 	return 0;
-}
-
-/* Run id[0..n) of one slot from position `at`, n <= PIECE. */
-static void
-run_rows(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
-	 size_t at)
-{
-	for (size_t i = 0; i < n; i++) {
-		g->tok[i] = (int32_t)id[i];
-		g->slot[i] = slot;
-		g->pos[i] = (int32_t)(at + i);
-	}
-	decoder_run(g->d, (int64_t)n, g->tok, g->slot, g->pos);
-}
-
-/* Feed id[0..n) of a slot; logits (or NULL) gets those of the last. */
-static void
-feed(struct generator *g, const uint32_t *id, size_t n, int32_t slot,
-     float *logits)
-{
-	for (size_t at = 0; at < n;) {
-		size_t m = n - at < PIECE ? n - at : PIECE;
-
-		run_rows(g, id + at, m, slot, at);
-		at += m;
-		if (at == n && logits)
-			decoder_logits(g->d, (int64_t)m - 1, 1, logits);
-	}
 }
 
 /* ---- text ---- */
@@ -335,7 +304,11 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
 	if (prepare(g, (int64_t)n, (int64_t)longest + o->max_tokens, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		feed(g, v[i].prompt, v[i].nprompt, (int32_t)i, g->logits);
+		int64_t last = decoder_feed(g->d, v[i].prompt,
+					    (int64_t)v[i].nprompt, (int32_t)i,
+					    0);
+
+		decoder_logits(g->d, last, 1, g->logits);
 		if (advance(g, &v[i], g->logits, o, e) < 0 ||
 		    (step && step(ctx, &v[i], e) < 0))
 			return -1;
@@ -355,7 +328,7 @@ generator_context(struct generator *g, const uint32_t *prefix, size_t nprefix,
 	if (check_ids(g, prefix, nprefix, e) < 0 ||
 	    prepare(g, 1, (int64_t)(nprefix + longest), e) < 0)
 		return -1;
-	feed(g, prefix, nprefix - 1, 0, NULL);
+	decoder_feed(g->d, prefix, (int64_t)nprefix - 1, 0, 0);
 	g->context = nprefix - 1;
 	g->last = prefix[nprefix - 1];
 	return 0;
@@ -369,15 +342,16 @@ generator_score(struct generator *g, const uint32_t *id, size_t n,
 		return -1;
 	*greedy = 1;
 	for (size_t at = 0; at < n;) {
-		size_t m = n - at < PIECE ? n - at : PIECE;
-		uint32_t in[PIECE];
-		int32_t target[PIECE];
+		size_t m = n - at < DECODER_PIECE ? n - at : DECODER_PIECE;
+		uint32_t in[DECODER_PIECE];
+		int32_t target[DECODER_PIECE];
 
 		for (size_t i = 0; i < m; i++) {
 			in[i] = at + i ? id[at + i - 1] : g->last;
 			target[i] = (int32_t)id[at + i];
 		}
-		run_rows(g, in, m, 0, g->context + at);
+		decoder_feed(g->d, in, (int64_t)m, 0,
+			     (int64_t)(g->context + at));
 		decoder_score(g->d, 0, (int64_t)m, target, g->score, g->best);
 		for (size_t i = 0; i < m; i++) {
 			logprob[at + i] = -g->score[i];
@@ -399,7 +373,7 @@ generator_ahead(struct generator *g, uint32_t id, size_t n, double *logprob,
 	if (check_ids(g, &id, 1, e) < 0)
 		return -1;
 	do {
-		run_rows(g, &in, 1, 0, g->context + k);
+		decoder_feed(g->d, &in, 1, 0, (int64_t)(g->context + k));
 		decoder_score(g->d, 0, 1, &target, g->score, g->best);
 		logprob[k++] = -g->score[0];
 		in = (uint32_t)g->best[0];

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "model/decode.h"
+#include "tokenizer/ids.h"
 #include "train/interrupt.h"
 #include "train/job_priv.h"
 
@@ -104,32 +105,23 @@ job_evaluate(struct job *j, struct err *e)
 
 /* ---- samples ---- */
 
-/* A model can have more ids than its tokenizer; they have no text. */
-static int
-decode_known(const struct vocab *v, const uint32_t *ids, size_t n,
-	     struct buf *text, struct err *e)
-{
-	uint32_t *known = xmalloc((n + 1) * sizeof *known);
-	size_t i, k = 0;
-	int rc;
-
-	for (i = 0; i < n; i++)
-		if (ids[i] < v->n && v->token[ids[i]].p)
-			known[k++] = ids[i];
-	rc = vocab_decode(v, known, k, 1, text, e);
-	free(known);
-	return rc;
-}
-
 static int
 log_sample(struct job *j, const struct job_prompt *p, const uint32_t *ids,
 	   size_t n, struct err *e)
 {
+	const struct vocab *v = j->data.vocab;
 	struct buf text = {0}, *line;
+	struct ids known = {0};
 	size_t i;
 	int rc;
 
-	if (decode_known(j->data.vocab, ids, n, &text, e) < 0) {
+	/* A model can have more ids than its tokenizer; they have no text. */
+	for (i = 0; i < n; i++)
+		if (ids[i] < v->n && v->token[ids[i]].p)
+			ids_add(&known, ids[i]);
+	rc = vocab_decode(v, known.v, known.n, 1, &text, e);
+	free(known.v);
+	if (rc < 0) {
 		buf_clear(&text);
 		return -1;
 	}
@@ -146,23 +138,34 @@ log_sample(struct job *j, const struct job_prompt *p, const uint32_t *ids,
 }
 
 struct sample {
-	uint32_t *ids;
-	size_t n;
+	struct ids ids;		/* the prompt, then what follows */
+	size_t prompt;		/* how many are of the prompt */
 };
 
+/* Greedy, up to sample_tokens, an EOS, the last position or a signal. */
 static struct sample
 sample_one(const struct job *j, struct decoder *d, const struct job_prompt *p)
 {
-	size_t bos = j->c.bos >= 0, n = p->n + bos;
-	uint32_t *in = xmalloc((n + 1) * sizeof *in);
-	struct sample s = {xmalloc((size_t)j->o.sample_tokens * sizeof *in), 0};
+	size_t max = (size_t)j->o.sample_tokens, end = (size_t)j->o.seq_len, i;
+	int32_t none = -1, tok;
+	struct sample s = {0};
+	struct ids *x = &s.ids;
+	float loss;
 
-	if (bos)
-		in[0] = (uint32_t)j->c.bos;
-	memcpy(in + bos, p->ids, p->n * sizeof *in);
-	s.n = (size_t)decoder_greedy(d, in, (int64_t)n, j->o.sample_tokens,
-				     s.ids, interrupt_pending);
-	free(in);
+	if (j->c.bos >= 0)
+		ids_add(x, (uint32_t)j->c.bos);
+	for (i = 0; i < p->n && x->n < end; i++)
+		ids_add(x, p->ids[i]);
+	s.prompt = x->n;
+	for (i = 0; x->n && x->n < s.prompt + max; i = x->n - 1) {
+		decoder_score(d, decoder_feed(d, x->v + i, (int64_t)(x->n - i),
+					      0, (int64_t)i), 1, &none, &loss,
+			      &tok);
+		if (config_is_eos(&j->c, tok) || x->n == end ||
+		    interrupt_pending())
+			break;
+		ids_add(x, (uint32_t)tok);
+	}
 	return s;
 }
 
@@ -184,11 +187,12 @@ job_sample(struct job *j, struct err *e)
 	decoder_free(d);
 	rc = interrupt_pending() != 0;
 	for (i = 0; i < n && rc == 0; i++)
-		rc = log_sample(j, &j->prompts[i], s[i].ids, s[i].n, e);
+		rc = log_sample(j, &j->prompts[i], s[i].ids.v + s[i].prompt,
+				s[i].ids.n - s[i].prompt, e);
 	if (rc == 0)
 		j->at.last_sample = (int64_t)j->at.step;
 	while (n)
-		free(s[--n].ids);
+		free(s[--n].ids.v);
 	free(s);
 	return rc;
 }

@@ -13,7 +13,7 @@ pick(const struct sampler *s, const float *v, size_t n, uint64_t pos)
 	struct err e = {0};
 	int64_t id = sampler_pick(s, v, n, 7, pos, &t, &e);
 
-	sampler_scratch_clear(&t);
+	free(t.v);
 	return id;
 }
 
@@ -48,7 +48,7 @@ draw(const struct sampler *s, const float *v, size_t k, size_t n, double *freq)
 	memset(freq, 0, k * sizeof(*freq));
 	for (size_t i = 0; i < n; i++)
 		freq[sampler_pick(s, v, k, 0, i, &t, &e)] += 1.0 / (double)n;
-	sampler_scratch_clear(&t);
+	free(t.v);
 }
 
 static void
