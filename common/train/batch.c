@@ -28,13 +28,6 @@ batch_clear(struct batch *b)
 	memset(b, 0, sizeof *b);
 }
 
-static int
-bad_id(uint64_t k, uint32_t i, uint32_t id, int64_t vocab, struct err *e)
-{
-	return err_set(e, "window %" PRIu64 ", token %" PRIu32 ": id %" PRIu32
-		       ", but the model has %" PRId64 " ids", k, i, id, vocab);
-}
-
 /* Ids and targets are read in place: both types have 32 bits. */
 static int
 read_window(struct batch *b, size_t at, const struct batch_source *s,
@@ -47,10 +40,13 @@ read_window(struct batch *b, size_t at, const struct batch_source *s,
 			  seg, e) < 0)
 		return -1;
 	for (i = 0; i < s->t; i++) {
-		if (ids[i] >= s->vocab)
-			return bad_id(k, i, ids[i], s->vocab, e);
-		if (mask[i] && target[i] >= s->vocab)
-			return bad_id(k, i + 1, target[i], s->vocab, e);
+		int in = ids[i] < s->vocab;
+
+		if (!in || (mask[i] && target[i] >= s->vocab))
+			return err_set(e, "window %" PRIu64 ", token %" PRIu32
+				       ": id %" PRIu32 ", but the model has %"
+				       PRId64 " ids", k, i + (uint32_t)in,
+				       in ? target[i] : ids[i], s->vocab);
 	}
 	return 0;
 }

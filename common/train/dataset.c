@@ -147,12 +147,9 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 void
 dataset_close(struct dataset *d)
 {
-	if (d->train)
-		shards_close(d->train);
-	if (d->val)
-		shards_close(d->val);
-	if (d->vocab)
-		vocab_free(d->vocab);
+	shards_close(d->train);
+	shards_close(d->val);
+	vocab_free(d->vocab);
 	buf_clear(&d->files.tokenizer);
 	buf_clear(&d->files.config);
 }

@@ -90,15 +90,7 @@ run_dir_find(struct run_dir *r, struct err *e)
 }
 
 int
-run_dir_room(const struct run_dir *r, const struct state_src *s,
-	     int64_t steps, struct err *e)
-{
-	return s->at->step < (uint64_t)steps ? state_room(r->path, s, e) : 0;
-}
-
-int
-run_dir_make(struct run_dir *r, const struct state_src *s, int64_t steps,
-	     struct err *e)
+run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e)
 {
 	int made = mkdir(r->path, 0777) == 0;
 	char *log;
@@ -106,7 +98,7 @@ run_dir_make(struct run_dir *r, const struct state_src *s, int64_t steps,
 
 	if (!made && errno != EEXIST)
 		return err_sys(e, errno, "%s: cannot create", r->path);
-	if (run_dir_room(r, s, steps, e) < 0) {
+	if (state_room(r->path, s, e) < 0) {
 		if (made)
 			rmdir(r->path);
 		return -1;

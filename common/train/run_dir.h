@@ -30,12 +30,7 @@ int run_dir_close(struct run_dir *r, struct err *e);	/* -1: log not saved */
 int run_dir_find(struct run_dir *r, struct err *e);
 
 /* For a new run: make the folder, which must not hold a run, and lock it. */
-int run_dir_make(struct run_dir *r, const struct state_src *s, int64_t steps,
-		 struct err *e);
-
-/* -1 if a checkpoint does not fit on the disk but the run will write one. */
-int run_dir_room(const struct run_dir *r, const struct state_src *s,
-		 int64_t steps, struct err *e);
+int run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e);
 
 /* Append this start to the history.  peak: operations per second. */
 void run_dir_add_history(struct run_dir *r, uint64_t step,

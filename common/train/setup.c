@@ -310,8 +310,8 @@ job_open(struct job *j, const struct options *cmd, struct kernels *k,
 	j->peak = j->o.peak_tflops > 0 ? j->o.peak_tflops * 1e12 :
 		k->peak ? k->peak(k, (enum kdtype)j->o.dtype) : 0;
 	src = job_state(j);
-	if ((cmd->resume ? run_dir_room(&j->run, &src, j->o.steps, e) :
-	     run_dir_make(&j->run, &src, j->o.steps, e)) < 0)
+	if ((cmd->resume ? state_room(j->run.path, &src, e) :
+	     run_dir_make(&j->run, &src, e)) < 0)
 		return -1;
 	run_dir_add_history(&j->run, j->at.step, k, j->peak);
 	if (run_dir_start(&j->run, &j->o, &j->data.id, &j->at, e) < 0)

@@ -138,7 +138,8 @@ put_small(struct ckpt_writer *w, const struct state_src *s, struct err *e)
 int
 state_room(const char *run, const struct state_src *s, struct err *e)
 {
-	return ckpt_room(run, state_bytes(s), e);
+	return s->at->step < (uint64_t)s->o->steps ?
+		ckpt_room(run, state_bytes(s), e) : 0;
 }
 
 int

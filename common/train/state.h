@@ -39,7 +39,10 @@ struct state_src {
 	struct span history;	/* members of a JSON array: one per start */
 };
 
-/* -1 if a checkpoint does not fit on the disk of run.  Reads s->m, s->tok. */
+/*
+ * -1 if a checkpoint does not fit on the disk of run but the run will write
+ * one.  Reads s->m, s->tok, s->at, s->o.
+ */
 int state_room(const char *run, const struct state_src *s, struct err *e);
 
 /* Write run/step-N as ckpt.h describes. */
