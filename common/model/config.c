@@ -69,17 +69,13 @@ config_params(const struct model_config *c)
 		c->layers * (layer_matrices(c) + norms);
 }
 
-/* Weights in matmuls, output matrix included. */
-static int64_t
-matmul_params(const struct model_config *c)
-{
-	return c->vocab * c->hidden + c->layers * layer_matrices(c);
-}
-
 double
 config_flops_per_token(const struct model_config *c, int64_t seq_len)
 {
-	return 6.0 * (double)matmul_params(c) +
+	int64_t matrices = c->vocab * c->hidden +
+		c->layers * layer_matrices(c);
+
+	return 6.0 * (double)matrices +
 		6.0 * (double)c->layers * (double)c->heads *
 		(double)c->head_dim * (double)seq_len;
 }
@@ -166,17 +162,6 @@ value(const struct reader *r, const char *key)
 }
 
 static int
-must_be_off(struct reader *r, const char *key)
-{
-	const struct json *v = value(r, key);
-
-	if (!v || v->type == JSON_FALSE ||
-	    (v->type == JSON_NUMBER && v->num == 0))
-		return 0;
-	return refuse(r, key, "is set");
-}
-
-static int
 get_int(struct reader *r, const char *key, int64_t *to, int needed)
 {
 	const struct json *v = value(r, key);
@@ -200,19 +185,6 @@ get_real(struct reader *r, const char *key, double *to)
 	if (v->type != JSON_NUMBER)
 		return err_set(r->e, "%s: %s is not a number", r->path, key);
 	*to = v->num;
-	return 0;
-}
-
-static int
-check_layer_types(struct reader *r)
-{
-	const struct json *v = value(r, "layer_types");
-	size_t i;
-
-	for (i = 0; v && i < v->n; i++)
-		if (!is_str(&v->kids[i], "full_attention"))
-			return refuse(r, "layer_types",
-				      "has types other than full_attention");
 	return 0;
 }
 
@@ -337,16 +309,24 @@ check_arithmetic(struct reader *r)
 	const struct json *v;
 	size_t i;
 
-	for (i = 0; i < sizeof off / sizeof *off; i++)
-		if (must_be_off(r, off[i]) < 0)
-			return -1;
+	for (i = 0; i < sizeof off / sizeof *off; i++) {
+		v = value(r, off[i]);
+		if (v && v->type != JSON_FALSE &&
+		    (v->type != JSON_NUMBER || v->num != 0))
+			return refuse(r, off[i], "is set");
+	}
 	v = value(r, "partial_rotary_factor");
 	if (v && v->num != 1)
 		return refuse(r, "partial_rotary_factor", "is not 1");
 	v = value(r, "hidden_act");
 	if (v && !is_str(v, "silu") && !is_str(v, "swish"))
 		return refuse(r, "hidden_act", "is not silu");
-	return check_layer_types(r);
+	v = value(r, "layer_types");
+	for (i = 0; v && i < v->n; i++)
+		if (!is_str(&v->kids[i], "full_attention"))
+			return refuse(r, "layer_types",
+				      "has types other than full_attention");
+	return 0;
 }
 
 static int
@@ -389,13 +369,11 @@ load_ids(struct model_config *c, const char *dir, struct err *e)
 	int rc = 0;
 
 	if (access(path, F_OK) == 0) {
-		root = json_load(path, e);
-		r.j = root;
-		rc = root ? 0 : -1;
+		r.j = root = json_load(path, e);
+		if (!root || (c->bos < 0 && get_bos(&r, c) < 0) ||
+		    get_eos(&r, c) < 0)
+			rc = -1;
 	}
-	if (root && ((c->bos < 0 && get_bos(&r, c) < 0) ||
-		     get_eos(&r, c) < 0))
-		rc = -1;
 	json_free(root);
 	free(path);
 	return rc;

@@ -305,17 +305,6 @@ llama_match(const struct llama *m, const struct st *s, struct err *e)
 
 /* ---- files to device ---- */
 
-static void
-zero_padding(const struct llama *m, const struct param *p)
-{
-	size_t size = kdtype_size(m->dt);
-	int64_t real = m->c.vocab * p->cols;
-
-	if ((p->kind == PARAM_EMBED || p->kind == PARAM_HEAD) && real < p->n)
-		m->k->zero(m->k, (char *)p->data + (size_t)real * size,
-			   (size_t)(p->n - real) * size);
-}
-
 static int
 check_finite(const struct st_tensor *f, uint64_t at, const float *x, size_t n,
 	     struct err *e)
@@ -386,15 +375,21 @@ load_tensor(const struct llama *m, const struct tensor *t, const struct st *s,
 int
 llama_load(struct llama *m, const struct st *s, struct err *e)
 {
-	size_t i;
+	size_t size = kdtype_size(m->dt), i;
 
 	if (llama_match(m, s, e) < 0 ||
 	    llama_flat_load(m, s, "", NULL, e) < 0)
 		return -1;
 	for (i = 0; i < m->nparams; i++) {
-		zero_padding(m, &m->param[i]);
-		if (m->param[i].w)
-			m->k->weight_update(m->k, m->param[i].w);
+		const struct param *p = &m->param[i];
+		int64_t real = m->c.vocab * p->cols;
+
+		if ((p->kind == PARAM_EMBED || p->kind == PARAM_HEAD) &&
+		    real < p->n)
+			m->k->zero(m->k, (char *)p->data + (size_t)real * size,
+				   (size_t)(p->n - real) * size);
+		if (p->w)
+			m->k->weight_update(m->k, p->w);
 	}
 	m->k->sync(m->k);
 	return 0;

@@ -65,26 +65,16 @@ optim_first_bad(struct optim *o)
 	return i;
 }
 
-static double
-decay_of(const struct optim *o, const struct param *p)
-{
-	switch (p->kind) {
-	case PARAM_MATRIX:
-	case PARAM_HEAD:
-		return o->c.decay;
-	case PARAM_EMBED:
-		return o->c.decay_embeddings ? o->c.decay : 0;
-	default:
-		return 0;
-	}
-}
-
 void
 optim_step(struct optim *o, double lr, double norm, int64_t t)
 {
 	struct llama *m = o->m;
 	double scale = o->c.clip > 0 && norm > o->c.clip ? o->c.clip / norm :
 		1;
+	const double decay[] = {
+		[PARAM_EMBED] = o->c.decay_embeddings ? o->c.decay : 0,
+		[PARAM_HEAD] = o->c.decay, [PARAM_MATRIX] = o->c.decay,
+		[PARAM_NORM] = 0};
 	size_t i;
 
 	for (i = 0; i < m->nparams; i++) {
@@ -94,7 +84,7 @@ optim_step(struct optim *o, double lr, double norm, int64_t t)
 			.n = p->n, .p = o->master + p->at, .m = o->m1 + p->at,
 			.v = o->m2 + p->at, .g = o->grad + p->at, .lr = lr,
 			.beta1 = o->c.beta1, .beta2 = o->c.beta2,
-			.eps = o->c.eps, .decay = decay_of(o, p),
+			.eps = o->c.eps, .decay = decay[p->kind],
 			.gscale = scale, .t = t, .weight = p->w,
 			.w = p->w ? NULL : p->data, .wdt = m->dt});
 	}
