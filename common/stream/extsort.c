@@ -3,14 +3,15 @@
  *
  * In memory: American flag sort (McIlroy, Bostic and McIlroy 1993), in place,
  * by each of the 12 bytes from the most significant one, with insertion sort
- * for small parts.  Runs: each is read through a window, and a binary heap
- * yields the least of their heads.
+ * for small parts.  Runs: each is read through a window, and a heap yields the
+ * least of their heads.
  */
 #include "stream/extsort.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/mem.h"
 #include "stream/spool.h"
 
@@ -18,6 +19,12 @@ enum { SMALL = 32, BYTES = 12, WINDOW_MIN = 1024 };
 
 struct record {
 	uint32_t high, low, doc;	/* of the key */
+};
+
+/* The next record of a run. */
+struct head {
+	struct record x;
+	uint32_t run;
 };
 
 struct run {
@@ -32,7 +39,8 @@ struct extsort {
 	int sorted;
 	struct spool *spool;	/* NULL: no run */
 	struct run *run;
-	size_t nrun, *heap, nheap, window;
+	struct head *heap;
+	size_t nrun, nheap, window;
 	struct record held;	/* extsort_group() read one ahead */
 	int holds;
 	uint32_t *group;
@@ -180,51 +188,41 @@ extsort_put(struct extsort *s, uint64_t key, uint32_t doc, struct err *e)
 	return 0;
 }
 
-/* The head of the run, or NULL at its end. */
-static const struct record *
-head(const struct run *r)
+static inline int
+head_less(struct head a, struct head b)
 {
-	return r->at < r->n ? &r->window[r->at] : NULL;
+	return less(&a.x, &b.x);
 }
+HEAP(heads, struct head, head_less)
 
+/* Put the next record of a run, if there is one, on the heap. */
 static int
-fill(struct extsort *s, struct run *r, struct err *e)
+put_head(struct extsort *s, uint32_t i, struct err *e)
 {
+	struct run *r = &s->run[i];
 	uint64_t left = r->end - r->next;
 
-	r->at = 0;
-	r->n = left < s->window ? (size_t)left : s->window;
-	if (r->n && spool_read(s->spool, r->next * sizeof(*r->window),
+	if (r->at == r->n) {
+		r->at = 0;
+		r->n = left < s->window ? (size_t)left : s->window;
+		if (r->n == 0)
+			return 0;
+		if (spool_read(s->spool, r->next * sizeof(*r->window),
 			       r->window, r->n * sizeof(*r->window), e))
-		return -1;
-	r->next += r->n;
-	return 0;
-}
-
-static void
-sift(struct extsort *s, size_t i)
-{
-	size_t kid, x = s->heap[i];
-
-	for (; (kid = 2 * i + 1) < s->nheap; i = kid) {
-		if (kid + 1 < s->nheap &&
-		    less(head(&s->run[s->heap[kid + 1]]),
-			 head(&s->run[s->heap[kid]])))
-			kid++;
-		if (!less(head(&s->run[s->heap[kid]]), head(&s->run[x])))
-			break;
-		s->heap[i] = s->heap[kid];
+			return -1;
+		r->next += r->n;
 	}
-	s->heap[i] = x;
+	heads_push(s->heap, s->nheap++, (struct head){r->window[r->at++], i});
+	return 0;
 }
 
 static int
 rewind_runs(struct extsort *s, struct err *e)
 {
 	uint64_t from = 0;
-	size_t i;
+	uint32_t i;
 
-	for (i = s->nheap = 0; i < s->nrun; i++) {
+	for (i = 0, s->nheap = 0; i < s->nrun; i++) {
 		struct run *r = &s->run[i];
 
 		r->next = from;
@@ -232,13 +230,10 @@ rewind_runs(struct extsort *s, struct err *e)
 		if (!r->window)
 			r->window = xreallocarray(NULL, s->window,
 						  sizeof(*r->window));
-		if (fill(s, r, e))
+		r->at = r->n = 0;
+		if (put_head(s, i, e))
 			return -1;
-		if (r->n)
-			s->heap[s->nheap++] = i;
 	}
-	for (i = s->nheap; i--;)
-		sift(s, i);
 	return 0;
 }
 
@@ -266,7 +261,7 @@ extsort_rewind(struct extsort *s, struct err *e)
 static int
 next(struct extsort *s, struct record *x, struct err *e)
 {
-	struct run *r;
+	struct head h;
 
 	if (s->holds) {
 		*x = s->held;
@@ -281,15 +276,9 @@ next(struct extsort *s, struct record *x, struct err *e)
 	}
 	if (s->nheap == 0)
 		return 0;
-	r = &s->run[s->heap[0]];
-	*x = r->window[r->at++];
-	if (r->at == r->n && fill(s, r, e))
-		return -1;
-	if (r->n == 0)
-		s->heap[0] = s->heap[--s->nheap];
-	if (s->nheap)
-		sift(s, 0);
-	return 1;
+	h = heads_pop(s->heap, s->nheap--);
+	*x = h.x;
+	return put_head(s, h.run, e) ? -1 : 1;
 }
 
 int
