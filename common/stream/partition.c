@@ -24,13 +24,17 @@ struct bucket {
 	uint64_t n;		/* records in chunks */
 };
 
+struct writer {
+	struct record *buf;	/* cap of each bucket */
+	uint32_t *fill;		/* of each bucket */
+};
+
 struct partition {
 	struct spool *spool;
 	struct bucket *bucket;
 	size_t buckets, writers;
 	size_t cap;		/* records of a buffer */
-	struct record **buf;	/* of each writer */
-	uint32_t **fill;
+	struct writer *writer;	/* NULL: flushed */
 	pthread_mutex_t lock;
 };
 
@@ -51,13 +55,13 @@ partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem)
 	s->bucket = xcalloc(buckets, sizeof(*s->bucket));
 	for (i = 0; i < buckets; i++)
 		s->bucket[i].last = NO_CHUNK;
-	s->buf = xcalloc(writers, sizeof(*s->buf));
-	s->fill = xcalloc(writers, sizeof(*s->fill));
-	for (i = 0; i < writers; i++) {
-		s->buf[i] = xreallocarray(NULL, buckets * s->cap,
-					  sizeof(**s->buf));
-		s->fill[i] = xcalloc(buckets, sizeof(**s->fill));
-	}
+	s->writer = xcalloc(writers, sizeof(*s->writer));
+	for (i = 0; i < writers; i++)
+		s->writer[i] = (struct writer){
+			xreallocarray(NULL, buckets * s->cap,
+				      sizeof(struct record)),
+			xcalloc(buckets, sizeof(uint32_t))
+		};
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -67,14 +71,12 @@ free_buffers(struct partition *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->writers && s->buf; i++) {
-		free(s->buf[i]);
-		free(s->fill[i]);
+	for (i = 0; i < s->writers && s->writer; i++) {
+		free(s->writer[i].buf);
+		free(s->writer[i].fill);
 	}
-	free(s->buf);
-	free(s->fill);
-	s->buf = NULL;
-	s->fill = NULL;
+	free(s->writer);
+	s->writer = NULL;
 }
 
 void
@@ -90,10 +92,10 @@ partition_free(struct partition *s)
 }
 
 static int
-put_chunk(struct partition *s, size_t writer, size_t i, struct err *e)
+put_chunk(struct partition *s, struct writer *w, size_t i, struct err *e)
 {
 	struct bucket *b = &s->bucket[i];
-	uint32_t n = s->fill[writer][i];
+	uint32_t n = w->fill[i];
 	struct chunk c;
 	uint64_t at;
 	int r;
@@ -102,12 +104,12 @@ put_chunk(struct partition *s, size_t writer, size_t i, struct err *e)
 	c = (struct chunk){b->last, n};
 	at = spool_size(s->spool);
 	r = spool_append(s->spool, &c, sizeof(c), e) ||
-	    spool_append(s->spool, s->buf[writer] + i * s->cap,
+	    spool_append(s->spool, w->buf + i * s->cap,
 			 n * sizeof(struct record), e);
 	b->last = at;
 	b->n += n;
 	pthread_mutex_unlock(&s->lock);
-	s->fill[writer][i] = 0;
+	w->fill[i] = 0;
 	return r ? -1 : 0;
 }
 
@@ -115,10 +117,10 @@ int
 partition_put(struct partition *s, size_t writer, size_t bucket,
 	      struct record r, struct err *e)
 {
-	uint32_t *fill = &s->fill[writer][bucket];
+	struct writer *w = &s->writer[writer];
 
-	s->buf[writer][bucket * s->cap + (*fill)++] = r;
-	return *fill < s->cap ? 0 : put_chunk(s, writer, bucket, e);
+	w->buf[bucket * s->cap + w->fill[bucket]++] = r;
+	return w->fill[bucket] < s->cap ? 0 : put_chunk(s, w, bucket, e);
 }
 
 int
@@ -128,7 +130,8 @@ partition_flush(struct partition *s, struct err *e)
 
 	for (w = 0; w < s->writers; w++)
 		for (i = 0; i < s->buckets; i++)
-			if (s->fill[w][i] && put_chunk(s, w, i, e))
+			if (s->writer[w].fill[i] &&
+			    put_chunk(s, &s->writer[w], i, e))
 				return -1;
 	free_buffers(s);
 	return 0;
