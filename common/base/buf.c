@@ -14,17 +14,12 @@
 char *
 buf_reserve(struct buf *b, size_t n)
 {
-	size_t need, cap;
+	size_t need;
 
 	if (__builtin_add_overflow(b->n, n, &need))
 		die("out of memory (asked for %zu bytes)", n);
-	if (need > b->cap || !b->p) {
-		cap = b->cap > SIZE_MAX / 2 ? SIZE_MAX : 2 * b->cap;
-		cap = cap > need ? cap : need;
-		cap = cap > 64 ? cap : 64;
-		b->p = xrealloc(b->p, cap);
-		b->cap = cap;
-	}
+	if (need > b->cap || !b->p)
+		GROW(b->p, b->cap, need > 64 ? need : 64);
 	return b->p + b->n;
 }
 

@@ -147,15 +147,15 @@ err_end_by_signal(int sig)
 	_exit(128 + sig);	/* not reached */
 }
 
+/* All signals are blocked while the handler runs. */
 static void
-err_catch(int sig)
+err_catch(int sig, void (*handler)(int))
 {
-	struct sigaction old, new;
+	struct sigaction old, new = { .sa_handler = handler,
+				      .sa_flags = SA_RESTART };
 
 	if (sigaction(sig, NULL, &old) < 0 || old.sa_handler != SIG_DFL)
 		return;
-	memset(&new, 0, sizeof new);
-	new.sa_handler = err_end_by_signal;
 	sigfillset(&new.sa_mask);
 	sigaction(sig, &new, NULL);
 }
@@ -163,6 +163,8 @@ err_catch(int sig)
 void
 err_at_exit(void (*fn)(void))
 {
+	static const int fatal[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE,
+				     SIGXCPU };
 	int n = atomic_load(&nhooks);
 
 	for (int i = 0; i < n; i++)
@@ -174,12 +176,8 @@ err_at_exit(void (*fn)(void))
 	atomic_store(&nhooks, n + 1);
 	if (n > 0)
 		return;
-	err_catch(SIGINT);
-	err_catch(SIGTERM);
-	err_catch(SIGHUP);
-	err_catch(SIGQUIT);
-	err_catch(SIGPIPE);
-	err_catch(SIGXCPU);
+	for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+		err_catch(fatal[i], err_end_by_signal);
 }
 
 static void
@@ -191,12 +189,5 @@ err_go_on(int sig)
 void
 err_init(void)
 {
-	struct sigaction old, new;
-
-	if (sigaction(SIGXFSZ, NULL, &old) < 0 || old.sa_handler != SIG_DFL)
-		return;
-	memset(&new, 0, sizeof new);
-	new.sa_handler = err_go_on;
-	new.sa_flags = SA_RESTART;
-	sigaction(SIGXFSZ, &new, NULL);
+	err_catch(SIGXFSZ, err_go_on);
 }

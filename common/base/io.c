@@ -6,36 +6,35 @@
 #include <errno.h>
 #include <unistd.h>
 
-int
-write_all(int fd, const void *p, size_t n)
+/* Write at an offset, or where the file is if that is -1. */
+static int
+write_at(int fd, const char *p, size_t n, off_t off)
 {
-	const char *q = p;
 	ssize_t k;
 
-	for (; n; q += k, n -= (size_t)k) {
-		k = write(fd, q, n);
+	while (n) {
+		k = off < 0 ? write(fd, p, n) : pwrite(fd, p, n, off);
 		if (k < 0 && errno != EINTR)
 			return -1;
 		if (k < 0)
-			k = 0;
+			continue;
+		p += k;
+		n -= (size_t)k;
+		off += off < 0 ? 0 : k;
 	}
 	return 0;
 }
 
 int
+write_all(int fd, const void *p, size_t n)
+{
+	return write_at(fd, p, n, -1);
+}
+
+int
 pwrite_all(int fd, const void *p, size_t n, uint64_t off)
 {
-	const char *q = p;
-	ssize_t k;
-
-	for (; n; q += k, off += (uint64_t)k, n -= (size_t)k) {
-		k = pwrite(fd, q, n, (off_t)off);
-		if (k < 0 && errno != EINTR)
-			return -1;
-		if (k < 0)
-			k = 0;
-	}
-	return 0;
+	return write_at(fd, p, n, (off_t)off);
 }
 
 ptrdiff_t

@@ -37,7 +37,7 @@ struct run {
 	int ended;		/* read() has given its last item */
 	int stopped;		/* write() wants no more, or an error */
 	struct err *err;	/* the caller's */
-	int failed;
+	int failed;		/* 0 or -1 */
 };
 
 static void
@@ -70,14 +70,6 @@ all_done(const struct run *r)
 }
 
 static void
-fail(struct run *r, const struct err *e)
-{
-	r->stopped = 1;
-	r->failed = 1;
-	err_set(r->err, "%s", e->msg);
-}
-
-static void
 do_write(struct run *r)
 {
 	struct slot s = r->ring[r->next_write % r->size];
@@ -90,10 +82,9 @@ do_write(struct run *r)
 	if (s.item)
 		r->p->drop(r->p->ctx, s.item);
 	pthread_mutex_lock(&r->lock);
+	r->stopped |= rc != 0;
 	if (rc < 0)
-		fail(r, s.err ? s.err : &e);
-	else if (rc > 0)
-		r->stopped = 1;
+		r->failed = err_set(r->err, "%s", (s.err ? s.err : &e)->msg);
 	free(s.err);
 	r->ring[r->next_write % r->size] = (struct slot){0};
 	r->next_write++;
@@ -115,17 +106,14 @@ do_read_and_work(struct run *r, int number)
 	pthread_mutex_lock(&r->lock);
 	r->reading = 0;
 	r->ended = !item;
-	if (item || e.set)
-		r->next_read++;
 	s->item = item;
-	if (!item) {
-		if (e.set)
-			slot_fail(s, &e);
-		s->finished = e.set;
-		pthread_cond_broadcast(&r->changed);
-		return;
-	}
+	if (!item && e.set)
+		slot_fail(s, &e);
+	s->finished = !item;
+	r->next_read += item || e.set;
 	pthread_cond_broadcast(&r->changed);
+	if (!item)
+		return;
 	pthread_mutex_unlock(&r->lock);
 	rc = r->p->work(r->p->ctx, item, number, &e);
 	pthread_mutex_lock(&r->lock);
@@ -196,5 +184,5 @@ pipeline_run(const struct pipeline *p, int threads, struct err *e)
 	pthread_cond_destroy(&r.changed);
 	pthread_mutex_destroy(&r.lock);
 	free(r.ring);
-	return r.failed ? -1 : 0;
+	return r.failed;
 }

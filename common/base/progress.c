@@ -39,14 +39,9 @@ put_amount(char *s, size_t n, double x, const char *unit)
 	static const char prefix[] = "kMGTPE";
 	int bytes = !strcmp(unit, "B"), i = -1;
 
-	if (!bytes && x < 1e6) {
-		snprintf(s, n, "%.0f %s", x, unit);
-		return;
-	}
-	while (x >= 999.5 && i < 5) {
-		x /= 1000;
-		i++;
-	}
+	if (bytes || x >= 1e6)
+		for (; x >= 999.5 && i < 5; i++)
+			x /= 1000;
 	if (i < 0)
 		snprintf(s, n, "%.0f %s", x, unit);
 	else
@@ -145,14 +140,12 @@ on_usr1(int sig)
 static void
 catch_usr1(void)
 {
-	struct sigaction sa, old;
+	struct sigaction old, sa = { .sa_handler = on_usr1,
+				     .sa_flags = SA_RESTART };
 
 	if (pg.no_usr1 || sigaction(SIGUSR1, NULL, &old) < 0 ||
 	    old.sa_handler == SIG_IGN)
 		return;
-	memset(&sa, 0, sizeof sa);
-	sa.sa_handler = on_usr1;
-	sa.sa_flags = SA_RESTART;
 	sigaction(SIGUSR1, &sa, NULL);
 }
 

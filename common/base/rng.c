@@ -108,12 +108,9 @@ circle(double u, int quarter)
 	int q = (int)(4 * u + 0.5);
 	double x = (u - q * 0.25) * 6.28318530717958648;
 
-	switch ((q + quarter) & 3) {
-	case 0: return circle_series(x, 0);
-	case 1: return -circle_series(x, 1);
-	case 2: return -circle_series(x, 0);
-	default: return circle_series(x, 1);
-	}
+	q = (q + quarter) & 3;
+	return q == 1 || q == 2 ? -circle_series(x, q & 1)
+				: circle_series(x, q & 1);
 }
 
 /* Box-Muller: block i / 2 gives the deviates of i even and i odd. */
