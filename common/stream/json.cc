@@ -327,46 +327,24 @@ struct tree {
 static void build(struct json *j, dom::element v);
 
 static void
-build_array(struct json *j, dom::array a)
+build(struct json *j, dom::key_value_pair m)
 {
-	struct json *kids;
-	size_t n = 0;
+	j->key = span_of(m.key);
+	build(j, m.value);
+}
 
-	for (auto v : a) {
+template <class List> static void
+build_kids(struct json *j, List list)
+{
+	struct json *kid;
+
+	for (auto v : list) {
 		(void)v;
 		j->n++;
 	}
-	kids = (struct json *)xcalloc(j->n, sizeof *kids);
-	for (auto v : a)
-		build(&kids[n++], v);
-	j->kids = kids;
-}
-
-static void
-build_object(struct json *j, dom::object o)
-{
-	struct json *kids;
-	size_t n = 0;
-
-	for (auto m : o) {
-		(void)m;
-		j->n++;
-	}
-	kids = (struct json *)xcalloc(j->n, sizeof *kids);
-	for (auto m : o) {
-		kids[n].key = span_of(m.key);
-		build(&kids[n++], m.value);
-	}
-	j->kids = kids;
-}
-
-static void
-build_number(struct json *j, dom::element v)
-{
-	j->is_int = v.is_int64();
-	if (j->is_int)
-		j->i = v.get_int64().value_unsafe();
-	j->num = v.get_double().value_unsafe();
+	j->kids = kid = (struct json *)xcalloc(j->n, sizeof *kid);
+	for (auto v : list)
+		build(kid++, v);
 }
 
 static void
@@ -375,16 +353,19 @@ build(struct json *j, dom::element v)
 	j->type = type_of(v);
 	switch (j->type) {
 	case JSON_ARRAY:
-		build_array(j, v.get_array().value_unsafe());
+		build_kids(j, v.get_array().value_unsafe());
 		break;
 	case JSON_OBJECT:
-		build_object(j, v.get_object().value_unsafe());
+		build_kids(j, v.get_object().value_unsafe());
 		break;
 	case JSON_STRING:
 		j->str = span_of(v.get_string().value_unsafe());
 		break;
 	case JSON_NUMBER:
-		build_number(j, v);
+		j->is_int = v.is_int64();
+		if (j->is_int)
+			j->i = v.get_int64().value_unsafe();
+		j->num = v.get_double().value_unsafe();
 		break;
 	default:
 		break;

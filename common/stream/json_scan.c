@@ -37,14 +37,19 @@ check_peek(const struct check *c)
 	return c->i < c->n ? (unsigned char)c->p[c->i] : -1;
 }
 
+static const char *
+skip_space(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' ||
+			   *p == '\r'))
+		p++;
+	return p;
+}
+
 static void
 check_space(struct check *c)
 {
-	int b;
-
-	while ((b = check_peek(c)) == ' ' || b == '\t' || b == '\n' ||
-	       b == '\r')
-		c->i++;
+	c->i = (size_t)(skip_space(c->p + c->i, c->p + c->n) - c->p);
 }
 
 static int
@@ -316,29 +321,41 @@ escaped_unit(const char *p, const char *end)
 	return v;
 }
 
+/*
+ * The character of the \u escape, or pair of them, at *p, which moves past it;
+ * a lone surrogate is returned as it is.  -1: there is no \u escape.
+ */
+static int
+escaped_char(const char **p, const char *end)
+{
+	int v = escaped_unit(*p, end), w;
+
+	if (v < 0)
+		return -1;
+	*p += 6;
+	w = v >= 0xd800 && v < 0xdc00 ? escaped_unit(*p, end) : -1;
+	if (w < 0xdc00 || w >= 0xe000)
+		return v;
+	*p += 6;
+	return 0x10000 + ((v & 0x3ff) << 10 | (w & 0x3ff));
+}
+
 uint64_t
 json_scan_fix_surrogates(char *p, size_t n)
 {
-	char *end = p + n;
+	const char *q, *end = p + n;
 	uint64_t fixed = 0;
-	int v, w;
+	int v;
 
-	while ((p = memchr(p, '\\', (size_t)(end - p)))) {
-		v = escaped_unit(p, end);
-		if (v < 0) {	/* another escape, or malformed */
-			p += end - p < 2 ? 1 : 2;
-			continue;
-		}
-		w = v >= 0xd800 && v < 0xdc00 ? escaped_unit(p + 6, end) : -1;
-		if (w >= 0xdc00 && w < 0xe000) {
-			p += 12;
-			continue;
-		}
+	for (; (p = memchr(p, '\\', (size_t)(end - p))); p += q - p) {
+		q = p;
+		v = escaped_char(&q, end);
+		if (v < 0)	/* another escape, or malformed */
+			q += end - p < 2 ? 1 : 2;
 		if (v >= 0xd800 && v < 0xe000) {
 			memcpy(p + 2, "fffd", 4);
 			fixed++;
 		}
-		p += 6;
 	}
 	return fixed;
 }
@@ -393,15 +410,6 @@ skip_list(const char *p, const char *end)
 }
 
 static const char *
-skip_space(const char *p, const char *end)
-{
-	while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' ||
-			   *p == '\r'))
-		p++;
-	return p;
-}
-
-static const char *
 skip_value(const char *p, const char *end)
 {
 	if (*p == '"')
@@ -449,26 +457,20 @@ unescape(const char *p, const char *end, char *c, int *n)
 {
 	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
 	const char *f;
-	int v, w;
+	int v;
 
 	*n = 1;
 	*c = *p;
 	if (*p != '\\' || end - p < 2)
 		return p + 1;
-	v = escaped_unit(p, end);
+	v = escaped_char(&p, end);
 	if (v < 0) {
 		f = strchr(from, p[1]);
 		*c = f && *f ? to[f - from] : p[1];
 		return p + 2;
 	}
-	p += 6;
-	w = v >= 0xd800 && v < 0xdc00 ? escaped_unit(p, end) : -1;
-	if (w >= 0xdc00 && w < 0xe000) {
-		v = 0x10000 + ((v & 0x3ff) << 10 | (w & 0x3ff));
-		p += 6;
-	} else if (v >= 0xd800 && v < 0xe000) {
+	if (v >= 0xd800 && v < 0xe000)
 		v = 0xfffd;
-	}
 	*n = utf8_put(c, (unsigned)v);
 	return p;
 }

@@ -142,11 +142,10 @@ json_get_int(const struct json *j, const char *k, int64_t *v, struct err *e)
 {
 	const struct json *m = json_get(j, k);
 
-	if (!m)
-		return 0;
-	if (m->type != JSON_NUMBER || !m->is_int)
+	if (m && (m->type != JSON_NUMBER || !m->is_int))
 		return err_set(e, "%s: not an integer", k);
-	*v = m->i;
+	if (m)
+		*v = m->i;
 	return 0;
 }
 
@@ -155,11 +154,10 @@ json_get_bool(const struct json *j, const char *k, int *v, struct err *e)
 {
 	const struct json *m = json_get(j, k);
 
-	if (!m)
-		return 0;
-	if (m->type != JSON_TRUE && m->type != JSON_FALSE)
+	if (m && m->type != JSON_TRUE && m->type != JSON_FALSE)
 		return err_set(e, "%s: not true or false", k);
-	*v = m->type == JSON_TRUE;
+	if (m)
+		*v = m->type == JSON_TRUE;
 	return 0;
 }
 
@@ -169,10 +167,9 @@ json_get_str(const struct json *j, const char *k, struct span *v,
 {
 	const struct json *m = json_get(j, k);
 
-	if (!m)
-		return 0;
-	if (m->type != JSON_STRING)
+	if (m && m->type != JSON_STRING)
 		return err_set(e, "%s: not a string", k);
-	*v = m->str;
+	if (m)
+		*v = m->str;
 	return 0;
 }
