@@ -112,16 +112,10 @@ stops_in(const struct decompress *s, const char *magic, size_t n)
 }
 
 static int
-is_skippable(const unsigned char *p, size_t n)
-{
-	return n >= 4 && (p[0] & 0xf0) == 0x50 && p[1] == 0x2a &&
-	       p[2] == 0x4d && p[3] == 0x18;
-}
-
-static int
 detect(struct decompress *s, struct err *e)
 {
 	static const char zstd[] = "\x28\xb5\x2f\xfd", gzip[] = "\x1f\x8b\x08";
+	int skippable;
 	ptrdiff_t k;
 
 	while (s->len < MAGIC_SIZE && !s->eof) {
@@ -134,7 +128,9 @@ detect(struct decompress *s, struct err *e)
 		return err_set(e, "%s: offset %zu: truncated %s header",
 			       s->name, s->len, s->raw[0] == 0x1f ? "gzip"
 			       : "zstd");
-	if (starts(s, zstd, 4) || is_skippable(s->raw, s->len)) {
+	skippable = s->len >= 4 && (s->raw[0] & 0xf0) == 0x50 &&
+		    !memcmp(s->raw + 1, "\x2a\x4d\x18", 3);
+	if (skippable || starts(s, zstd, 4)) {
 		s->kind = SOURCE_ZSTD;
 		s->zstd = ZSTD_createDCtx();
 		if (!s->zstd)
@@ -232,15 +228,13 @@ read_plain(struct decompress *s, void *p, size_t n, struct err *e)
 static ptrdiff_t
 zstd_fault(struct decompress *s, size_t code, struct err *e)
 {
-	switch (ZSTD_getErrorCode(code)) {
-	case ZSTD_error_prefix_unknown:
-		return fault(s, e, "bytes after the last frame are not a "
-			     "frame");
-	case ZSTD_error_checksum_wrong:
-		return fault(s, e, "wrong checksum, the data is damaged");
-	default:
-		return fault(s, e, ZSTD_getErrorName(code));
-	}
+	ZSTD_ErrorCode why = ZSTD_getErrorCode(code);
+
+	return fault(s, e, why == ZSTD_error_prefix_unknown
+		     ? "bytes after the last frame are not a frame"
+		     : why == ZSTD_error_checksum_wrong
+		     ? "wrong checksum, the data is damaged"
+		     : ZSTD_getErrorName(code));
 }
 
 static ptrdiff_t
@@ -278,26 +272,17 @@ next_member(struct decompress *s, struct err *e)
 			return -1;
 		if (s->pos == s->len)
 			return 0;
-		if (s->raw[s->pos] == 0) {
-			s->padding = 1;
-			s->pos++;
-			continue;
-		}
-		if (s->padding || s->raw[s->pos] != 0x1f)
-			return (int)fault(s, e, "bytes after the last member "
-					  "are not a member");
-		inflateReset(&s->gz);
-		s->open = 1;
-		return 1;
+		if (s->raw[s->pos])
+			break;
+		s->padding = 1;
+		s->pos++;
 	}
-}
-
-static ptrdiff_t
-gzip_fault(struct decompress *s, int code, struct err *e)
-{
-	if (code == Z_BUF_ERROR)
-		return fault(s, e, "truncated member");
-	return fault(s, e, s->gz.msg ? s->gz.msg : "damaged data");
+	if (s->padding || s->raw[s->pos] != 0x1f)
+		return (int)fault(s, e, "bytes after the last member are not a "
+				  "member");
+	inflateReset(&s->gz);
+	s->open = 1;
+	return 1;
 }
 
 static ptrdiff_t
@@ -328,7 +313,9 @@ read_gzip(struct decompress *s, void *p, size_t n, struct err *e)
 		if (code == Z_STREAM_END)
 			s->open = 0;
 		else if (code != Z_OK)
-			return gzip_fault(s, code, e);
+			return fault(s, e, code == Z_BUF_ERROR
+				     ? "truncated member" : s->gz.msg
+				     ? s->gz.msg : "damaged data");
 	}
 	return (ptrdiff_t)(all - left);
 }
@@ -336,12 +323,9 @@ read_gzip(struct decompress *s, void *p, size_t n, struct err *e)
 ptrdiff_t
 decompress_read(struct decompress *s, void *p, size_t n, struct err *e)
 {
-	switch (s->kind) {
-	case SOURCE_ZSTD:
+	if (s->kind == SOURCE_ZSTD)
 		return read_zstd(s, p, n, e);
-	case SOURCE_GZIP:
+	if (s->kind == SOURCE_GZIP)
 		return read_gzip(s, p, n, e);
-	default:
-		return read_plain(s, p, n, e);
-	}
+	return read_plain(s, p, n, e);
 }

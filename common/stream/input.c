@@ -48,19 +48,24 @@ struct input {
 
 static const char *const only_stdin[] = { "-" };
 
+static int
+path_stat(const char *path, struct stat *st)
+{
+	return path_is_std(path) ? fstat(STDIN_FILENO, st) : stat(path, st);
+}
+
 static void
 input_look(struct input *in, const char *path, int *known)
 {
 	struct stat st;
-	int is_stdin = path_is_std(path);
 
-	if (is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) {
+	if (path_stat(path, &st)) {
 		err_sys(&in->early, errno, "%s", decompress_label(path));
 		return;
 	}
 	if (S_ISDIR(st.st_mode))
 		err_sys(&in->early, EISDIR, "%s", decompress_label(path));
-	else if (!is_stdin && access(path, R_OK))
+	else if (!path_is_std(path) && access(path, R_OK))
 		err_sys(&in->early, errno, "%s", path);
 	if (S_ISREG(st.st_mode))
 		in->total += (uint64_t)st.st_size;
@@ -131,12 +136,6 @@ input_done_with(struct input *in)
 }
 
 /* --- a second pass --- */
-
-static int
-path_stat(const char *path, struct stat *st)
-{
-	return path_is_std(path) ? fstat(STDIN_FILENO, st) : stat(path, st);
-}
 
 void
 input_keep(struct input *in)
@@ -298,14 +297,6 @@ chunk_cut(struct input *in, struct chunk *c, size_t from)
 	return 1;
 }
 
-static const char *
-input_name(const struct input *in)
-{
-	size_t i = in->cur < in->npaths ? in->cur : in->npaths - 1;
-
-	return decompress_label(in->paths[i]);
-}
-
 /* Whole lines of the current file into c; c->n is 0 at its end. */
 static int
 input_block(struct input *in, struct chunk *c, size_t want, struct err *e)
@@ -331,7 +322,7 @@ input_block(struct input *in, struct chunk *c, size_t want, struct err *e)
 		from = c->n;
 		if (c->n >= LINE_MAX_BYTES)
 			return err_set(e, "%s:%llu: line longer than 4 GiB",
-				       input_name(in),
+				       c->name,
 				       (unsigned long long)in->line);
 		size = 2 * size < LINE_MAX_BYTES ? 2 * size : LINE_MAX_BYTES;
 	}
@@ -343,7 +334,7 @@ input_chunk(struct input *in, struct chunk *c, size_t want, struct err *e)
 	int have;
 
 	while ((have = input_have(in, e)) > 0) {
-		c->name = input_name(in);
+		c->name = decompress_label(in->paths[in->cur]);
 		c->file = in->cur;
 		c->line = in->line;
 		if (input_block(in, c, want, e) < 0)

@@ -232,20 +232,14 @@ output_open(const char *path, struct err *e)
 }
 
 static int
-output_raw(struct output *o, const void *p, size_t n, struct err *e)
-{
-	if (write_all(o->fd, p, n) < 0)
-		return err_sys(e, errno, "%s", o->label);
-	return 0;
-}
-
-static int
 output_empty_buf(struct output *o, struct err *e)
 {
 	size_t n = o->n;
 
 	o->n = 0;
-	return output_raw(o, o->buf, n, e);
+	if (write_all(o->fd, o->buf, n) < 0)
+		return err_sys(e, errno, "%s", o->label);
+	return 0;
 }
 
 /* Compress p[0..n) through buf; with ZSTD_e_end, finish the frame. */
@@ -277,11 +271,12 @@ output_write(struct output *o, const void *p, size_t n, struct err *e)
 		return n ? output_compress(o, p, n, ZSTD_e_continue, e) : 0;
 	if (n > OUT_SIZE - o->n && output_empty_buf(o, e) < 0)
 		return -1;
-	if (n >= OUT_SIZE)
-		return output_raw(o, p, n, e);
-	if (n)
+	if (n >= OUT_SIZE && write_all(o->fd, p, n) < 0)
+		return err_sys(e, errno, "%s", o->label);
+	if (n && n < OUT_SIZE) {
 		memcpy(o->buf + o->n, p, n);
-	o->n += n;
+		o->n += n;
+	}
 	return 0;
 }
 
@@ -324,9 +319,8 @@ output_finish(struct output *o, struct err *e)
 
 	if (o->fd < 0)
 		return 0;
-	if (o->zstd && output_compress(o, NULL, 0, ZSTD_e_end, e) < 0)
-		return -1;
-	if (output_empty_buf(o, e) < 0)
+	if ((o->zstd && output_compress(o, NULL, 0, ZSTD_e_end, e) < 0) ||
+	    output_empty_buf(o, e) < 0)
 		return -1;
 	if (o->temp && fsync(o->fd) < 0)
 		return err_sys(e, errno, "%s: fsync", o->label);
