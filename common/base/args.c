@@ -201,50 +201,36 @@ set_enum(const struct args *a, const struct arg *o, const char *s)
 		   (int)list.n, list.p);
 }
 
-static void
-add_str(struct arg_list *l, const char *s)
+int
+args_takes_value(const struct arg *o)
 {
-	l->v = xreallocarray(l->v, l->n + 1, sizeof *l->v);
-	l->v[l->n++] = s;
+	return o->type != ARG_FLAG && o->type != ARG_BOOL;
 }
 
 /* no: given as --no-NAME.  s: the value, or NULL. */
 static void
 set_option(const struct args *a, const struct arg *o, int no, const char *s)
 {
-	switch (o->type) {
-	case ARG_FLAG:
-	case ARG_BOOL:
+	struct arg_list *l = o->to;
+
+	if (!args_takes_value(o)) {
 		*(int *)o->to = !no;
-		break;
-	case ARG_INT:
+	} else if (o->type == ARG_INT) {
 		set_int(a, o, s);
-		break;
-	case ARG_REAL:
+	} else if (o->type == ARG_REAL) {
 		set_real(a, o, s);
-		break;
-	case ARG_STR:
-		*(const char **)o->to = s;
-		break;
-	case ARG_STRS:
-		add_str(o->to, s);
-		break;
-	case ARG_ENUM:
+	} else if (o->type == ARG_ENUM) {
 		set_enum(a, o, s);
-		break;
-	default:
-		break;
+	} else if (o->type == ARG_STR) {
+		*(const char **)o->to = s;
+	} else {
+		l->v = xreallocarray(l->v, l->n + 1, sizeof *l->v);
+		l->v[l->n++] = s;
 	}
 	if (o >= args_rows && o < args_rows + nrows)
 		seen[o - args_rows]++;
 	if (o->given)
 		*o->given = 1;
-}
-
-int
-args_takes_value(const struct arg *o)
-{
-	return o->type != ARG_FLAG && o->type != ARG_BOOL;
 }
 
 static int
@@ -268,25 +254,6 @@ find_in(const struct arg *o, const char *name, size_t n, int *no)
 	return NULL;
 }
 
-static const struct arg *
-find_long(const char *name, size_t n, int *no)
-{
-	const struct arg *o = find_in(args_rows, name, n, no);
-
-	return o ? o : find_in(hidden, name, n, no);
-}
-
-static const struct arg *
-find_letter(char c)
-{
-	const struct arg *o;
-
-	for (o = args_rows; o->type != ARG_END; o++)
-		if (o->letter == c)
-			return o;
-	return NULL;
-}
-
 /* argv[i] is "--name" or "--name=value"; returns the arguments used up. */
 static int
 parse_long(const struct args *a, char **argv, int i, int argc)
@@ -294,14 +261,16 @@ parse_long(const struct args *a, char **argv, int i, int argc)
 	const char *name = argv[i] + 2, *eq = strchr(name, '=');
 	size_t n = eq ? (size_t)(eq - name) : strlen(name);
 	int no;
-	const struct arg *o = find_long(name, n, &no);
+	const struct arg *o = find_in(args_rows, name, n, &no);
 
+	if (!o)
+		o = find_in(hidden, name, n, &no);
 	if (!o)
 		args_usage(a, "unknown option --%.*s (see --help)", (int)n,
 			   name);
+	if (!args_takes_value(o) && eq)
+		args_usage(a, "--%.*s takes no value", (int)n, name);
 	if (!args_takes_value(o)) {
-		if (eq)
-			args_usage(a, "--%.*s takes no value", (int)n, name);
 		set_option(a, o, no, NULL);
 		return 1;
 	}
@@ -317,23 +286,21 @@ static int
 parse_letters(const struct args *a, char **argv, int i, int argc)
 {
 	for (const char *p = argv[i] + 1; *p; p++) {
-		const struct arg *o = find_letter(*p);
+		const struct arg *o = args_rows;
 
-		if (!o)
+		while (o->type != ARG_END && o->letter != *p)
+			o++;
+		if (o->type == ARG_END)
 			args_usage(a, "unknown option -%c (see --help)", *p);
 		if (!args_takes_value(o)) {
 			set_option(a, o, 0, NULL);
 			continue;
 		}
-		if (p[1]) {
-			set_option(a, o, 0, p + 1);
-			return 1;
-		}
-		if (i + 1 >= argc)
+		if (!p[1] && i + 1 >= argc)
 			args_usage(a, "-%c needs a value (%s)", *p,
 				   o->meta ? o->meta : "VALUE");
-		set_option(a, o, 0, argv[i + 1]);
-		return 2;
+		set_option(a, o, 0, p[1] ? p + 1 : argv[i + 1]);
+		return p[1] ? 1 : 2;
 	}
 	return 1;
 }

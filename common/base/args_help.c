@@ -133,16 +133,15 @@ put_brief(struct buf *b, const struct arg *o)
 			b->p[i] = '\a';
 }
 
-/* Put the rows of each group called `name` among o..end. */
+/* Put the rows of each group called `name`. */
 static void
-put_group(struct buf *b, const struct arg *o, const struct arg *end,
-	  const char *name)
+put_group(struct buf *b, const char *name)
 {
 	const char *group = "Options";
 	struct buf brief = {0};
 
 	buf_printf(b, "%s:\n", name);
-	for (; o < end; o++) {
+	for (const struct arg *o = args_rows; o->type != ARG_END; o++) {
 		if (o->type == ARG_GROUP)
 			group = o->name;
 		else if (strcmp(group, name))
@@ -171,17 +170,12 @@ group_before(const struct arg *o)
 void
 args_put_help(struct buf *b, const struct args *a)
 {
-	const struct arg *o, *end = args_own;
-
 	buf_printf(b, "usage: %s %s\n%s\n", a->name, a->synopsis, a->brief);
-	if (args_rows < args_own && args_rows->type != ARG_GROUP)
-		put_group(b, args_rows, args_own, "Options");
-	for (o = args_rows; o < args_own; o++)
+	if (args_rows->type != ARG_GROUP)
+		put_group(b, "Options");
+	for (const struct arg *o = args_rows; o->type != ARG_END; o++)
 		if (o->type == ARG_GROUP && !group_before(o))
-			put_group(b, args_rows, args_own, o->name);
-	while (end->type != ARG_END)
-		end++;
-	put_group(b, args_own, end, args_own->name);
+			put_group(b, o->name);
 	if (a->example)
 		buf_printf(b, "Example: %s\n", a->example);
 }
