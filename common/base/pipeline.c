@@ -63,12 +63,6 @@ can_read(const struct run *r)
 	       r->next_read - r->next_write < r->size;
 }
 
-static int
-all_done(const struct run *r)
-{
-	return r->stopped || (r->ended && r->next_write == r->next_read);
-}
-
 static void
 do_write(struct run *r)
 {
@@ -129,7 +123,7 @@ worker_main(void *ctx, int number)
 	struct run *r = ctx;
 
 	pthread_mutex_lock(&r->lock);
-	while (!all_done(r)) {
+	while (!r->stopped && !(r->ended && r->next_write == r->next_read)) {
 		if (can_write(r))
 			do_write(r);
 		else if (can_read(r))
