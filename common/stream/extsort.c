@@ -75,8 +75,6 @@ extsort_free(struct extsort *s)
 	free(s);
 }
 
-/* --- in memory --- */
-
 static int
 less(const struct record *a, const struct record *b)
 {
@@ -90,10 +88,9 @@ less(const struct record *a, const struct record *b)
 static unsigned
 byte_of(const struct record *r, unsigned depth)
 {
-	const uint32_t *word = depth < 4 ? &r->high : depth < 8 ? &r->low :
-		&r->doc;
+	uint32_t word = depth < 4 ? r->high : depth < 8 ? r->low : r->doc;
 
-	return *word >> (24 - 8 * (depth & 3)) & 255;
+	return word >> (24 - 8 * (depth & 3)) & 255;
 }
 
 static void
@@ -116,14 +113,12 @@ flag_sort(struct record *v, size_t n, unsigned depth)
 	size_t count[256], at[256], i, sum;
 	unsigned b;
 
-	while (n > SMALL && depth < BYTES) {
+	for (; n > SMALL && depth < BYTES; depth++) {
 		memset(count, 0, sizeof(count));
 		for (i = 0; i < n; i++)
 			count[byte_of(&v[i], depth)]++;
-		if (count[byte_of(&v[0], depth)] == n) {
-			depth++;
+		if (count[byte_of(&v[0], depth)] == n)
 			continue;
-		}
 		for (b = 0, sum = 0; b < 256; b++) {
 			at[b] = sum;
 			sum += count[b];
@@ -150,8 +145,6 @@ flag_sort(struct record *v, size_t n, unsigned depth)
 	if (depth < BYTES)
 		small_sort(v, n);
 }
-
-/* --- runs --- */
 
 static int
 spill(struct extsort *s, struct err *e)
@@ -255,7 +248,7 @@ extsort_rewind(struct extsort *s, struct err *e)
 		flag_sort(s->v, s->n, 0);
 	}
 	s->sorted = 1;
-	return s->nrun ? rewind_runs(s, e) : 0;
+	return rewind_runs(s, e);
 }
 
 static int

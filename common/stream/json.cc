@@ -61,9 +61,8 @@ span_of(std::string_view s)
 static int
 fault_at(struct err *e, const char *where, size_t at, const char *what)
 {
-	if (where)
-		return err_set(e, "%s: byte %zu: %s", where, at + 1, what);
-	return err_set(e, "byte %zu: %s", at + 1, what);
+	return err_set(e, "%s%sbyte %zu: %s", where ? where : "",
+		       where ? ": " : "", at + 1, what);
 }
 
 static int
@@ -274,16 +273,6 @@ json_read(struct json_reader *r, const char *line, size_t n,
 	return 0;
 }
 
-static size_t
-key_index(const struct span *key, size_t n, struct span k)
-{
-	size_t i = 0;
-
-	while (i < n && !span_eq(key[i], k))
-		i++;
-	return i;
-}
-
 size_t
 json_members(struct json_reader *r, struct span *key, struct json_pick *val,
 	     size_t max)
@@ -299,7 +288,9 @@ json_members(struct json_reader *r, struct span *key, struct json_pick *val,
 	for (auto m : o) {
 		if (!json_walk_next(&w, &k, &raw))
 			break;
-		i = key_index(key, n, span_of(m.key));
+		i = 0;
+		while (i < n && !span_eq(key[i], span_of(m.key)))
+			i++;
 		if (i == max)
 			continue;
 		key[i] = span_of(m.key);

@@ -129,7 +129,7 @@ follow_links(const char *path, struct err *e)
 {
 	char *at = xstrdup(path), to[PATH_MAX], *slash, *next;
 	ssize_t n;
-	size_t dir;
+	int dir;
 
 	for (int i = 0; i < MAX_LINKS; i++) {
 		n = readlink(at, to, sizeof to - 1);
@@ -137,10 +137,8 @@ follow_links(const char *path, struct err *e)
 			return at;
 		to[n] = 0;
 		slash = strrchr(at, '/');
-		dir = slash && to[0] != '/' ? (size_t)(slash - at) + 1 : 0;
-		next = xmalloc(dir + (size_t)n + 1);
-		memcpy(next, at, dir);
-		memcpy(next + dir, to, (size_t)n + 1);
+		dir = slash && to[0] != '/' ? (int)(slash - at) + 1 : 0;
+		next = xstrf("%.*s%s", dir, at, to);
 		free(at);
 		at = next;
 	}
