@@ -1,6 +1,5 @@
 /*
- * dedup - remove duplicate documents, repeated passages and degenerate
- * repetition
+ * dedup - remove duplicate documents, repeated passages, repetitive text
  *
  * The job is common/dedup/dedup.h.  Here are its options, and the modes that
  * write no documents (--emit, --explain, --curve).
@@ -151,8 +150,7 @@ static const struct arg table[] = {
 
 static const struct args args = {
 	"dedup", "[options] [FILE...]",
-	"Remove duplicate documents, repeated passages and degenerate "
-	"repetition.",
+	"Remove duplicate documents, repeated passages and repetitive text.",
 	"dedup --near --report why.jsonl -o kept.jsonl docs.jsonl.zst",
 	table, exclude
 };

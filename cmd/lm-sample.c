@@ -238,8 +238,8 @@ main(int argc, char **argv)
 		die_err(&e);
 	c.bos = opt.bos ? l.config.bos : -1;
 	if (!opt.bos && l.config.bos >= 0)
-		warn("without BOS, which began every training document: "
-		     "expect worse text");
+		warn("without BOS, although every training document began "
+		     "with one: expect worse text");
 	c.g = generator_new(l.llama, l.vocab);
 	c.v = l.vocab;
 	c.enc = l.bpe ? bpe_enc_new(l.bpe, 1 << 20) : NULL;
