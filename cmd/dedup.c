@@ -240,6 +240,7 @@ main(int argc, char **argv)
 	repeat_opts_init(&d->rep);
 	args_common.frozen = DEDUP_FROZEN;
 	first = args_parse(&args, argc, argv);
+	o.d.threads = args_common.threads;
 	d->mh.chars = o.unit;
 	if (gopher_opts_init(&d->gopher, o.gopher, o.gopher_limits, &e))
 		args_usage(&args, "--gopher-limits: %s", e.msg);

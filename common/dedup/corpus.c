@@ -14,7 +14,7 @@ void
 dedup_corpus_open(struct corpus *c, const struct dedup_opts *o,
 		  const char *const *files, size_t n)
 {
-	int threads = args_common.threads;
+	int threads = o->threads;
 
 	c->docs = docpipe_open(files, n, &o->filter.doc, threads, PASSES);
 	if (o->against.n)

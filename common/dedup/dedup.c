@@ -17,7 +17,7 @@ job_open(struct dedup *d, const struct dedup_opts *o,
 
 	d->o = o;
 	dedup_corpus_open(&d->corpus, o, files, n);
-	d->worker = xcalloc((size_t)args_common.threads, sizeof(*d->worker));
+	d->worker = xcalloc((size_t)o->threads, sizeof(*d->worker));
 	d->mh = minhash_new(&o->mh);
 	dedup_members_open(&d->members, mem);
 	dedup_pairs_open(&d->pairs, o, &d->corpus, mem);
@@ -43,7 +43,7 @@ job_clear(struct dedup *d)
 {
 	int i;
 
-	for (i = 0; i < args_common.threads; i++)
+	for (i = 0; i < d->o->threads; i++)
 		worker_clear(&d->worker[i]);
 	free(d->worker);
 	minhash_free(d->mh);

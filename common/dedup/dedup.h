@@ -27,6 +27,7 @@
 
 struct dedup_opts {
 	struct filter_opts filter;
+	int threads;
 	int exact, near, spans, repeats;	/* which methods */
 	int normalize;			/* exact: ignore case, space, NFC/NFD */
 	struct minhash_opts mh;

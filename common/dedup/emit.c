@@ -108,7 +108,7 @@ emit_run(struct emit *m, const char *const *files, size_t n, struct err *e)
 		.reset = records_reset, .clear = records_clear
 	};
 	struct docpipe *p = docpipe_open(files, n, &m->o->filter.doc,
-					 args_common.threads, 1);
+					 m->o->threads, 1);
 	int r = docpipe_run(p, &pass, e);
 
 	docpipe_close(p);
@@ -126,13 +126,13 @@ dedup_emit_bands(const struct dedup_opts *o, const char *const *files,
 	if (!m.out)
 		return -1;
 	m.mh = minhash_new(&o->mh);
-	m.scratch = xcalloc((size_t)args_common.threads, sizeof(*m.scratch));
+	m.scratch = xcalloc((size_t)o->threads, sizeof(*m.scratch));
 	r = emit_run(&m, files, n, e);
 	if (r)
 		output_abort(m.out);
 	else
 		r = output_commit(m.out, e);
-	for (i = 0; i < args_common.threads; i++) {
+	for (i = 0; i < o->threads; i++) {
 		shingles_clear(&m.scratch[i].sh);
 		free(m.scratch[i].key);
 	}

@@ -94,7 +94,7 @@ find_in(struct explain *x, const char *const *files, size_t n, struct err *e)
 
 	if (x->side[0].found && x->side[1].found)
 		return 0;
-	p = docpipe_open(files, n, &x->o->filter.doc, args_common.threads, 1);
+	p = docpipe_open(files, n, &x->o->filter.doc, x->o->threads, 1);
 	r = docpipe_run(p, &pass, e);
 	docpipe_close(p);
 	return r < 0 ? -1 : 0;

@@ -45,11 +45,11 @@ dedup_passages_open(struct passages *p, const struct dedup_opts *o,
 		return 0;
 	if (o->has_span_bytes) {
 		p->spans = spans_new((size_t)o->span_bytes, mem,
-				     args_common.threads);
+				     o->threads);
 		return 0;
 	}
 	p->tokens = spans_tokens_new((size_t)o->span_tokens, mem,
-				     args_common.threads);
+				     o->threads);
 	if (o->tokenizer)
 		return open_model(p, e);
 	if (pattern_check(split, e) < 0)

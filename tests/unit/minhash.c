@@ -414,7 +414,7 @@ test_all_pairs(void **state)
 	char *dir = test_folder();
 	const char *path = test_path(dir, "versions");
 	struct dedup_opts o = {
-		.near = 1, .mh = fineweb, .threshold = 0.6, .verify = 1,
+		.threads = 2, .near = 1, .mh = fineweb, .threshold = 0.6, .verify = 1,
 		.mem = 1 << 26,
 	};
 	struct corpus c = {0};
