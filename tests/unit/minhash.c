@@ -414,8 +414,8 @@ test_all_pairs(void **state)
 	char *dir = test_folder();
 	const char *path = test_path(dir, "versions");
 	struct dedup_opts o = {
-		.threads = 2, .near = 1, .mh = fineweb, .threshold = 0.6, .verify = 1,
-		.mem = 1 << 26,
+		.threads = 2, .near = 1, .mh = fineweb, .threshold = 0.6,
+		.verify = 1, .mem = 1 << 26,
 	};
 	struct corpus c = {0};
 	struct union_find want;
