@@ -283,7 +283,7 @@ main(int argc, char **argv)
 		OPT_END
 	};
 	static const char *const exclude[] = {
-		"window doc random step check", "ids targets json",
+		"window doc random step check", "targets: ids json",
 		"check: ids targets",
 		"step: order seq-len seed batch-size doc-mask no-doc-mask",
 		NULL

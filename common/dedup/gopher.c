@@ -52,9 +52,10 @@ set_limit(struct gopher_opts *o, const char *p, size_t n, struct err *e)
 			break;
 	if (!eq || i == GOPHER_SHARES)
 		return err_set(e, "'%.*s' is not NAME=X with a share that "
-			       "dedup(1) lists", (int)n, p);
+			       "dedup-rules(7) lists", (int)n, p);
 	x = strtod(eq + 1, &end);
-	if (end != p + n || end == eq + 1 || !(x >= 0 && x <= 1))
+	if (end != p + n || end == eq + 1 || !(x >= 0 && x <= 1) ||
+	    strspn(eq + 1, "0123456789.eE-") < (size_t)(end - eq - 1))
 		return err_set(e, "'%.*s': the limit is not a number of 0 to "
 			       "1", (int)n, p);
 	o->max[i] = x;

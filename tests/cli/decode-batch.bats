@@ -507,3 +507,19 @@ packed() {
 	[[ ${lines[0]} == 'check            count  of '*' first'* ]]
 	[[ $output != *$'\t'* ]]
 }
+
+@test "--ids goes with --json, --targets with neither" {
+	T=$BATS_TEST_TMPDIR
+	zstd -dcq "$BATS_TEST_DIRNAME/../data/text/udhr.jsonl.zst" > "$T/d"
+	"$BIN/tok-train" -q --vocab-size 300 -o "$T/t.json" "$T/d"
+	"$BIN/pack" -q --tokenizer "$T/t.json" --seq-len 32 "$T/d" > "$T/s.tok"
+	decode() { "$BIN/decode-batch" --window 0 "$@" "$T/s.tok"; }
+	decode --ids --json > "$T/both"
+	decode --json > "$T/json"
+	cmp "$T/both" "$T/json"
+	for with in --ids --json; do
+		run decode --targets $with
+		[ "$status" -eq 2 ]
+		[[ "$output" == *"exclude each other"* ]]
+	done
+}

@@ -983,3 +983,11 @@ within() {
 	: > "$T/none"
 	dedup --near --apply "$T/none" "$T/ab" | cmp - "$T/ab"
 }
+
+@test "a limit of --gopher-limits is a plain number" {
+	for x in 0x0.8 ' 0.5' nan '' 1.5; do
+		run "$BIN/dedup" --gopher-limits "dup_lines=$x" < /dev/null
+		[ "$status" -eq 2 ]
+		[[ "$output" == *"is not a number of 0 to 1"* ]]
+	done
+}
