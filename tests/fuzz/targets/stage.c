@@ -118,7 +118,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dedup_opts o = {
-		.near = 1, .threshold = 0.5, .edit_sim = -1, .verify = 1,
+		.threads = 1, .near = 1, .threshold = 0.5, .edit_sim = -1,
+		.verify = 1,
 		.mem = 1 << 24,
 		.mh = {.ngram = 2, .bands = 2, .rows = 2, .seed = 1},
 	};
