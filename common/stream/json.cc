@@ -65,6 +65,16 @@ fault_at(struct err *e, const char *where, size_t at, const char *what)
 		       where ? ": " : "", at + 1, what);
 }
 
+/* The library fails on n bytes of valid JSON. */
+[[noreturn]] static void
+parser_trouble(size_t n, simdjson::error_code code)
+{
+	if (code == simdjson::MEMALLOC)
+		die("out of memory (JSON of %zu bytes)", n);
+	die("simdjson cannot read %zu bytes of valid JSON: %s", n,
+	    simdjson::error_message(code));
+}
+
 static int
 parse_fault(struct err *e, const char *where, const char *p, size_t n,
 	    simdjson::error_code code)
@@ -72,10 +82,9 @@ parse_fault(struct err *e, const char *where, const char *p, size_t n,
 	const char *what;
 	size_t at = json_scan_error(p, n, &what);
 
-	if (at == SIZE_MAX) {
-		at = 0;
-		what = simdjson::error_message(code);
-	}
+	/* Trouble of ours: it must never be taken for a bad line. */
+	if (at == SIZE_MAX)
+		parser_trouble(n, code);
 	return fault_at(e, where, at, what);
 }
 
@@ -96,7 +105,7 @@ reader_room(struct json_reader *r, size_t n, const char *where, struct err *e)
 	/* The library's depth counts the scalar inside the last bracket. */
 	if (r->parser.allocate(cap, JSON_DEPTH_MAX + 1) ||
 	    r->parser.doc.allocate(cap))
-		return fault_at(e, where, 0, "out of memory");
+		parser_trouble(n, simdjson::MEMALLOC);
 	r->capacity = cap;
 	return 0;
 }
@@ -130,6 +139,8 @@ reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
 		text = r->fixed.p;
 	}
 	auto code = r->parser.parse(text, n, false).get(r->root);
+	if (code == simdjson::MEMALLOC)
+		parser_trouble(n, code);
 	if (code && r->numbers_as_text) {
 		if (text == p)
 			copy_padded(&r->fixed, p, n);

@@ -78,7 +78,8 @@ struct json_pick {
  * readable.  keys are paths ("text", "meta.url"); out has nkeys
  * entries.  *surrogates gets the number of lone surrogates replaced in
  * picked strings.  Returns 0, or -1 with e->msg "byte N: what" (no file name:
- * the caller adds FILE:LINE).
+ * the caller adds FILE:LINE): the line is not valid.  Without memory the
+ * program ends, as in mem.h.
  */
 int json_read(struct json_reader *r, const char *line, size_t n,
 	      const char *const *keys, size_t nkeys, struct json_pick *out,

@@ -271,6 +271,32 @@ under_limit() {
 	done < "$ROOT/tests/cli/nasty.tsv"
 }
 
+@test "out of memory is never a bad line" {
+	needs "$ON_DOCS" "does not read documents"
+	if nm "$BIN/$PROGRAM" 2> err | grep -q "__[at]san_init"; then
+		skip "a sanitizer's own memory is not bounded"
+	fi
+	{
+		head -n 1 docs.jsonl
+		printf '{"text":"'
+		yes 'thirty megabytes of text ' | tr -d '\n' | head -c 30000000
+		echo '"}'
+	} > long.jsonl
+	for what in skip pass; do
+		for j in 1 2; do
+			rm -rf out
+			sh_run "ulimit -v 200000; $ON_DOCS -j $j --on-bad $what \
+				long.jsonl > got"
+			must_refuse
+			grep -q 'out of memory' err
+			[ ! -s got ]
+			# a folder may have been made for shards
+			[ ! -e out ] || [ -z "$(ls -A out)" ]
+			no_temporary_files
+		done
+	done
+}
+
 # The options -x and --name of the list items' Fl macros in a page.
 options_of_page() {
 	grep '^\.It' "$1" | grep -oE 'Fl [^ ,;=]+' | sed -E 's/^Fl /-/' | sort -u
