@@ -280,6 +280,8 @@ vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 	}
 	names_clear(&names);
 	vocab_finish(v);
+	if (v->bos >= 0)	/* as vocab_json() writes it */
+		v->front = (struct vocab_around){{(uint32_t)v->bos}, 1};
 	return v;
 }
 

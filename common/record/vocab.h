@@ -45,6 +45,13 @@ enum vocab_prepend {
 	VOCAB_PREPEND_FIRST	/* Metaspace: the first, if it lacks one */
 };
 
+/* Tokens that the tokenizer puts on one side of a text, in order. */
+enum { VOCAB_AROUND = 8 };
+struct vocab_around {
+	uint32_t id[VOCAB_AROUND];
+	size_t n;
+};
+
 struct vocab {
 	enum vocab_kind kind;
 	uint32_t n;		/* ids 0..n-1, specials included */
@@ -70,6 +77,7 @@ struct vocab {
 	int byte_fallback, fuse_unk;
 	int ignore_merges;	/* look up whole pre-tokens first */
 	int64_t bos, eos, unk, pad;	/* id or -1 */
+	struct vocab_around front, back;	/* mostly BOS, and nothing */
 	int ours;		/* layout of tok-train: bytes in GPT-2 order,
 				   merge k is id 256+k, specials last */
 	uint64_t fingerprint;	/* XXH3 of all that decides the ids: kind,
@@ -102,6 +110,14 @@ void vocab_free(struct vocab *v);
  */
 int64_t vocab_bound(const struct vocab *v, const char *name, int64_t own,
 		    const char *what, struct err *e);
+
+/*
+ * Does the tokenizer itself put BOS (v->front) before a text?  What
+ * `add_bos_token` of tokenizer_config.json says or, if it is not there, the
+ * post_processor of tokenizer.json; a .tiktoken file never.  To have a BOS
+ * (v->bos) is not to add it: Qwen's does not.
+ */
+int vocab_adds_bos(const struct vocab *v);
 
 /* vocab_load() from decompressed memory; `where` is its name in messages.  No
  * tokenizer_config.json is read. */

@@ -3,8 +3,8 @@
  *
  * Supported: the normalizers NFC, and SentencePiece's Prepend and Replace; the
  * pre_tokenizers Split, Digits, ByteLevel and Metaspace; the decoders that
- * undo them; the post_processors that name BOS and EOS.  Anything else is
- * refused.
+ * undo them; the post_processors that name what goes around a text.  Anything
+ * else is refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,42 +337,90 @@ vocab_set_kind(struct vocab_load *l)
 	return 0;
 }
 
-/* --- BOS and EOS --- */
+/*
+ * --- around a text ---
+ *
+ * The post_processor puts tokens in front of a text and after it: the first is
+ * BOS, the last EOS.  tokenizer_config.json names those that are missing, and
+ * `add_bos_token` overrides whether BOS is added.
+ */
 
 static void
+around_add(struct vocab_around *a, int64_t id)
+{
+	if (a->n < VOCAB_AROUND)
+		a->id[a->n] = (uint32_t)id;
+	a->n++;
+}
+
+/* The ids that a template's token stands for: mostly one, its own. */
+static int
+template_token(struct vocab_load *l, const struct json *j, struct span name,
+	       struct vocab_around *a)
+{
+	const struct json *all = json_get(j, "special_tokens"), *ids = NULL;
+	int64_t id = names_find(&l->names, name);
+
+	for (size_t i = 0; all && i < all->n; i++)
+		if (span_eq(all->kids[i].key, name))
+			ids = json_get(&all->kids[i], "ids");
+	for (size_t i = 0; ids && i < ids->n; i++) {
+		const struct json *k = &ids->kids[i];
+
+		if (k->type != JSON_NUMBER || !k->is_int || k->i < 0 ||
+		    k->i >= l->v->n || !l->v->token[k->i].p)
+			return vocab_fail(l, "post_processor: '%.*s': its id "
+					  "is not in the vocabulary",
+					  (int)name.n, name.p);
+		around_add(a, k->i);
+	}
+	if (ids)
+		return 0;
+	if (id < 0)
+		return vocab_fail(l, "post_processor: '%.*s' is not in the "
+				  "vocabulary", (int)name.n, name.p);
+	around_add(a, id);
+	return 0;
+}
+
+static int
 template(struct vocab_load *l, const struct json *j)
 {
 	const struct json *s = json_get(j, "single");
-	int64_t id[2] = {-1, -1};
-	int count[2] = {0, 0}, after = 0;
+	struct vocab *v = l->v;
+	struct vocab_around *to = &v->front;
 
 	for (size_t i = 0; s && s->type == JSON_ARRAY && i < s->n; i++) {
 		const struct json *t = json_get(&s->kids[i], "SpecialToken.id");
 
-		if (json_get(&s->kids[i], "Sequence")) {
-			after = 1;
-		} else if (t && t->type == JSON_STRING) {
-			id[after] = names_find(&l->names, t->str);
-			count[after]++;
-		}
+		if (json_get(&s->kids[i], "Sequence"))
+			to = &v->back;
+		else if (t && t->type == JSON_STRING &&
+			 template_token(l, j, t->str, to) < 0)
+			return -1;
 	}
-	if (count[0] == 1)
-		l->v->bos = id[0];
-	if (count[1] == 1)
-		l->v->eos = id[1];
+	if (v->front.n > VOCAB_AROUND || v->back.n > VOCAB_AROUND)
+		return vocab_fail(l, "post_processor: more than %d tokens on "
+				  "one side are not supported", VOCAB_AROUND);
+	return 0;
 }
 
 /* ["</s>", 2] */
 static void
-named_pair(struct vocab_load *l, const struct json *j, int64_t *id)
+named_pair(struct vocab_load *l, const struct json *j, struct vocab_around *a)
 {
-	if (j && j->type == JSON_ARRAY && j->n == 2 &&
-	    j->kids[0].type == JSON_STRING)
-		*id = names_find(&l->names, j->kids[0].str);
+	int64_t id;
+
+	if (!j || j->type != JSON_ARRAY || j->n != 2 ||
+	    j->kids[0].type != JSON_STRING)
+		return;
+	id = names_find(&l->names, j->kids[0].str);
+	if (id >= 0)
+		around_add(a, id);
 }
 
-int
-vocab_post_processor(struct vocab_load *l, const struct json *j)
+static int
+post_processor(struct vocab_load *l, const struct json *j)
 {
 	const struct json *s;
 
@@ -381,19 +429,41 @@ vocab_post_processor(struct vocab_load *l, const struct json *j)
 	if (is_type(j, "Sequence")) {
 		s = json_get(j, "processors");
 		for (size_t i = 0; s && i < s->n; i++)
-			if (vocab_post_processor(l, &s->kids[i]) < 0)
+			if (post_processor(l, &s->kids[i]) < 0)
 				return -1;
 		return 0;
 	}
+	if (l->v->front.n || l->v->back.n)
+		return vocab_fail(l, "post_processor: two that add tokens are "
+				  "not supported");
 	if (is_type(j, "RobertaProcessing") || is_type(j, "BertProcessing")) {
-		named_pair(l, json_get(j, "cls"), &l->v->bos);
-		named_pair(l, json_get(j, "sep"), &l->v->eos);
+		named_pair(l, json_get(j, "cls"), &l->v->front);
+		named_pair(l, json_get(j, "sep"), &l->v->back);
 		return 0;
 	}
 	if (!is_type(j, "TemplateProcessing"))
 		return vocab_unsupported(l, "post_processor", j);
-	template(l, j);
+	return template(l, j);
+}
+
+int
+vocab_post_processor(struct vocab_load *l, const struct json *j)
+{
+	struct vocab *v = l->v;
+
+	if (post_processor(l, j) < 0)
+		return -1;
+	if (v->front.n)
+		v->bos = v->front.id[0];
+	if (v->back.n)
+		v->eos = v->back.id[v->back.n - 1];
 	return 0;
+}
+
+int
+vocab_adds_bos(const struct vocab *v)
+{
+	return v->front.n > 0;
 }
 
 static int64_t
@@ -404,6 +474,23 @@ config_token(struct vocab_load *l, const struct json *c, const char *key)
 	if (t && t->type == JSON_OBJECT)
 		t = json_get(t, "content");
 	return t && t->type == JSON_STRING ? names_find(&l->names, t->str) : -1;
+}
+
+static void
+config_read(struct vocab_load *l, const struct json *c)
+{
+	const struct json *add = json_get(c, "add_bos_token");
+	struct vocab *v = l->v;
+
+	if (v->bos < 0)
+		v->bos = config_token(l, c, "bos_token");
+	if (v->eos < 0)
+		v->eos = config_token(l, c, "eos_token");
+	v->pad = config_token(l, c, "pad_token");
+	if (add && add->type == JSON_FALSE)
+		v->front.n = 0;
+	else if (add && add->type == JSON_TRUE && !v->front.n && v->bos >= 0)
+		around_add(&v->front, v->bos);
 }
 
 int
@@ -422,11 +509,7 @@ vocab_config(struct vocab_load *l)
 	free(path);
 	if (!c)
 		return f ? -1 : 0;
-	if (l->v->bos < 0)
-		l->v->bos = config_token(l, c, "bos_token");
-	if (l->v->eos < 0)
-		l->v->eos = config_token(l, c, "eos_token");
-	l->v->pad = config_token(l, c, "pad_token");
+	config_read(l, c);
 	json_free(c);
 	return 0;
 }

@@ -93,7 +93,7 @@ int vocab_pre_tokenizer(struct vocab_load *l, const struct json *j);
 int vocab_decoder(struct vocab_load *l, const struct json *j);
 int vocab_set_kind(struct vocab_load *l);
 
-/* BOS and EOS, when the names are known. */
+/* What goes around a text, when the names are known. */
 int vocab_post_processor(struct vocab_load *l, const struct json *j);
 int vocab_config(struct vocab_load *l);	/* tokenizer_config.json */
 

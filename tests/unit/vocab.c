@@ -425,6 +425,112 @@ test_config(void **state)
 	test_remove(dir);
 }
 
+/* Load text as DIR/tokenizer.json with this tokenizer_config.json. */
+static struct vocab *
+load_with(const char *dir, const struct buf *text, const char *config)
+{
+	struct err e = {0};
+	struct vocab *v;
+
+	put_file(test_path(dir, "tokenizer.json"), text->p, text->n);
+	if (config)
+		put_file(test_path(dir, "tokenizer_config.json"), config,
+			 strlen(config));
+	else
+		remove(test_path(dir, "tokenizer_config.json"));
+	v = vocab_load(test_path(dir, "tokenizer.json"), NULL, &e);
+	if (!v)
+		fail_msg("%s", e.msg);
+	return v;
+}
+
+static void
+replace(struct buf *b, const char *from, const char *to)
+{
+	char *at = memmem(b->p, b->n, from, strlen(from));
+	struct buf out = {0};
+
+	assert_non_null(at);
+	buf_put(&out, b->p, (size_t)(at - b->p));
+	buf_puts(&out, to);
+	at += strlen(from);
+	buf_put(&out, at, (size_t)(b->p + b->n - at));
+	buf_clear(b);
+	*b = out;
+}
+
+/* add_bos_token decides if it is there, else the post_processor. */
+static void
+test_adds_bos(void **state)
+{
+	static const struct {
+		const char *config;
+		int with, without;	/* a template that has BOS */
+	} t[] = {
+		{NULL, 1, 0},
+		{"{\"bos_token\": \"<|bos|>\"}", 1, 0},
+		{"{\"add_bos_token\": null}", 1, 0},
+		{"{\"add_bos_token\": false, \"bos_token\": \"<|bos|>\"}",
+			0, 0},
+		{"{\"add_bos_token\": true, \"bos_token\": \"<|bos|>\"}",
+			1, 1},
+	};
+	char *dir = test_folder();
+	struct vocab *v = small("gpt2");
+	struct buf with = {0}, without = {0};
+
+	(void)state;
+	assert_true(vocab_adds_bos(v));
+	vocab_json(v, &with);
+	vocab_json(v, &without);
+	replace(&without, "\"post_processor\": {\"type\": "
+		"\"TemplateProcessing\"", "\"post_processor\": {\"type\": "
+		"\"ByteLevel\"");
+	vocab_free(v);
+	for (size_t i = 0; i < TEST_COUNT(t); i++) {
+		v = load_with(dir, &with, t[i].config);
+		assert_int_equal(vocab_adds_bos(v), t[i].with);
+		assert_int_equal(v->bos, 262);
+		vocab_free(v);
+		v = load_with(dir, &without, t[i].config);
+		assert_int_equal(vocab_adds_bos(v), t[i].without);
+		assert_int_equal(v->bos, 262);
+		vocab_free(v);
+	}
+	buf_clear(&with);
+	buf_clear(&without);
+	test_remove(dir);
+}
+
+/* GLM: [gMASK] <sop>, each one token; a name may stand for several ids. */
+static void
+test_front(void **state)
+{
+	static const char one[] = "\"single\": [{\"SpecialToken\": {\"id\": "
+		"\"<|bos|>\", \"type_id\": 0}}, ";
+	char *dir = test_folder();
+	struct vocab *v = small("gpt2");
+	struct buf b = {0};
+
+	(void)state;
+	vocab_json(v, &b);
+	vocab_free(v);
+	replace(&b, one, "\"single\": [{\"SpecialToken\": {\"id\": "
+		"\"<|bos|>\"}}, {\"SpecialToken\": {\"id\": \"<|eos|>\"}}, ");
+	v = load_with(dir, &b, NULL);
+	assert_int_equal(v->front.n, 2);
+	assert_true(v->front.id[0] == 262 && v->front.id[1] == 263);
+	assert_true(v->bos == 262 && v->back.n == 0);
+	vocab_free(v);
+	replace(&b, "\"ids\": [262]", "\"ids\": [262, 7]");
+	v = load_with(dir, &b, NULL);
+	assert_int_equal(v->front.n, 3);
+	assert_int_equal(v->front.id[1], 7);
+	vocab_free(v);
+	buf_clear(&b);
+	test_remove(dir);
+}
+
 int
 main(void)
 {
@@ -439,6 +545,7 @@ main(void)
 		cmocka_unit_test(test_json_refused),
 		cmocka_unit_test(test_json_taken),
 		cmocka_unit_test(test_decode), cmocka_unit_test(test_config),
+		cmocka_unit_test(test_adds_bos), cmocka_unit_test(test_front),
 	};
 
 	return cmocka_run_group_tests_name("vocab", tests, NULL, NULL);
