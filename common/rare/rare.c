@@ -187,7 +187,7 @@ categorize(struct rare *r, struct encoder *c, uint32_t id, struct buf *s)
 
 	if (id >= v->n || !v->token[id].p) {
 		r->flags[id] = RARE_NO_TOKEN | RARE_UNUSED;
-		r->category[id] = RARE_CAT_UNREACHABLE_MULTI;
+		r->category[id] = RARE_CAT_NONE;
 		return;
 	}
 	t = v->token[id];

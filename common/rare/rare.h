@@ -12,7 +12,9 @@
  *   UNREACHABLE_SPECIAL	s looks like <one> or [one], with a letter in it
  *   UNDECODEABLE		s contains U+FFFD: a part of a character
  *   UNREACHABLE_SINGLE_TOKEN	r is one other token
- *   UNREACHABLE_MULTI_TOKEN	anything else, also an id without a token
+ *   UNREACHABLE_MULTI_TOKEN	anything else
+ *
+ * A padding row and an unassigned id have no token, hence no category.
  *
  * A tokenizer that puts a space in front of a text encodes s after a prefix,
  * whose ids are removed again.
@@ -34,7 +36,8 @@ struct rare_answers;
 enum rare_category {
 	RARE_CAT_OK, RARE_CAT_OK_SPECIAL, RARE_CAT_UNREACHABLE_SPECIAL,
 	RARE_CAT_UNDECODEABLE, RARE_CAT_UNREACHABLE_SINGLE,
-	RARE_CAT_UNREACHABLE_MULTI, RARE_CAT_N
+	RARE_CAT_UNREACHABLE_MULTI, RARE_CAT_N,
+	RARE_CAT_NONE = RARE_CAT_N	/* no token */
 };
 extern const char *const rare_category_names[];
 

@@ -115,9 +115,14 @@ rare_report_json(const struct rare *r, uint32_t id, struct buf *b)
 				   r->vocab->token[id].p[i]);
 		buf_putc(b, '"');
 	}
-	json_put_key_str(b, "category", rare_category_names[r->category[id]]);
+	if (r->category[id] == RARE_CAT_NONE)
+		buf_puts(b, ",\"category\":null");
+	else
+		json_put_key_str(b, "category",
+				 rare_category_names[r->category[id]]);
 	/* the encoder cannot say what a part of a character comes from */
-	if (r->category[id] != RARE_CAT_UNDECODEABLE)
+	if (r->category[id] != RARE_CAT_UNDECODEABLE &&
+	    r->category[id] != RARE_CAT_NONE)
 		json_put_key_bool(b, "reachable",
 				  r->category[id] <= RARE_CAT_OK_SPECIAL);
 	json_put_key_bool(b, "special", rare_is(r, id, RARE_SPECIAL));
@@ -186,7 +191,8 @@ rare_report_tsv(const struct rare *r, uint32_t id, struct buf *b)
 		display_token(r->vocab, id, b);
 	else
 		buf_printf(b, "<id %u>", id);
-	buf_printf(b, "\t%s\t%s", rare_category_names[r->category[id]],
+	buf_printf(b, "\t%s\t%s", r->category[id] == RARE_CAT_NONE ? "-" :
+		   rare_category_names[r->category[id]],
 		   rare_is(r, id, RARE_UNUSED) ? "yes" : "no");
 	if (r->counts)
 		tsv_counts(r, id, b);

@@ -31,7 +31,8 @@ rare_summary_init(struct rare_summary *s, const struct rare *r)
 	memset(s, 0, sizeof(*s));
 	for (id = 0; id < r->n; id++) {
 		f = r->flags[id];
-		s->category[r->category[id]]++;
+		if (r->category[id] != RARE_CAT_NONE)
+			s->category[r->category[id]]++;
 		s->special += (f & RARE_SPECIAL) != 0;
 		s->reserved += (f & RARE_RESERVED) != 0;
 		s->no_token += (f & RARE_NO_TOKEN) != 0;
@@ -76,6 +77,7 @@ rare_summary_text(const struct rare_summary *s, const struct rare *r,
 		number(b, "tokens", r->counts->tokens);
 		number(b, "BOS and EOS", r->counts->boundary);
 	}
+	share(b, "no token (padding)", s->no_token, r->n);
 	share(b, "special", s->special, r->n);
 	share(b, "known to be unused", s->known_unused, r->n);
 	share(b, "unreachable",

@@ -192,6 +192,7 @@ categories(void **state)
 	assert_int_equal(known, 13);
 	for (; i < v->n + 3; i++) {
 		assert_true(r.flags[i] & RARE_NO_TOKEN);
+		assert_int_equal(r.category[i], RARE_CAT_NONE);
 		assert_true(r.flags[i] & RARE_UNUSED);
 	}
 	rare_clear(&r);
