@@ -2,8 +2,6 @@
  * score.c - see score.h
  *
  * The context goes through the model once, each continuation on top of it.
- * Context and continuation are tokenized separately; a continuation whose
- * joint tokenization differs is counted.
  */
 #include "sample/score.h"
 
@@ -22,29 +20,42 @@ struct item {
 	int nahead;
 };
 
-/* Count a continuation whose ids differ when both texts are encoded as one. */
-static void
-check_joint(struct session *c, const struct prompt_text *a,
-	    const struct prompt_text *b, const struct ids *apart_a,
-	    const struct ids *apart_b)
+/*
+ * The ids of b as the end of the text a b, whose first ids are those of a
+ * alone.  0: they are not, a token crosses the seam.
+ */
+static int
+encode_joint(struct session *c, struct span a, struct span b,
+	     const struct ids *ctx, struct ids *out)
 {
 	struct ids joint = {0};
 	struct buf text = {0};
-	size_t bos = c->bos >= 0;
+	int ok;
 
-	if (a->ids || b->ids)
-		return;
-	buf_put(&text, a->text.p, a->text.n);
-	buf_put(&text, b->text.p, b->text.n);
-	bpe_encode(c->enc, buf_span(&text), &joint);
-	if (joint.n + bos != apart_a->n + apart_b->n ||
-	    memcmp(joint.v, apart_a->v + bos,
-		   (apart_a->n - bos) * sizeof(*joint.v)) ||
-	    memcmp(joint.v + (apart_a->n - bos), apart_b->v,
-		   apart_b->n * sizeof(*joint.v)))
-		c->joint_differs++;
+	buf_put(&text, a.p, a.n);
+	buf_put(&text, b.p, b.n);
+	session_encode_start(c, buf_span(&text), &joint);
+	ok = joint.n > ctx->n && (!ctx->n || !memcmp(joint.v, ctx->v,
+				  ctx->n * sizeof(*ctx->v)));
+	for (size_t i = ctx->n; ok && i < joint.n; i++)
+		ids_add(out, joint.v[i]);
 	free(joint.v);
 	buf_clear(&text);
+	return ok;
+}
+
+/* *crosses is set if the continuation had to be tokenized alone. */
+static int
+encode_item(struct session *c, const struct prompt_text *a,
+	    const struct prompt_text *b, const struct ids *ctx,
+	    struct ids *out, int *crosses, struct err *e)
+{
+	if (c->enc && !a->ids && !b->ids) {
+		if (encode_joint(c, a->text, b->text, ctx, out))
+			return 0;
+		*crosses |= b->text.n > 0;
+	}
+	return session_encode(c, b, 0, out, e);
 }
 
 /* Length of a continuation in bytes, decoded if it was given as ids. */
@@ -96,6 +107,8 @@ encode_items(struct session *c, const struct prompt_line *l,
 	     const struct ids *ctx, struct item *item, size_t *longest,
 	     struct err *e)
 {
+	int crosses = 0;
+
 	*longest = (size_t)l->ahead;
 	if (!c->v && l->answer >= 0)
 		return err_set(e, "choices need --tokenizer: pick_norm divides "
@@ -103,7 +116,8 @@ encode_items(struct session *c, const struct prompt_line *l,
 	for (size_t i = 0; i < l->nchoices; i++) {
 		struct item *x = &item[i];
 
-		if (session_encode(c, &l->choice[i], 0, &x->ids, e) < 0)
+		if (encode_item(c, &l->context, &l->choice[i], ctx, &x->ids,
+				&crosses, e) < 0)
 			return -1;
 		x->bytes = text_bytes(c, &l->choice[i]);
 		if (x->ids.n == 0)
@@ -114,8 +128,8 @@ encode_items(struct session *c, const struct prompt_line *l,
 				       "token, this one has %zu", x->ids.n);
 		if (x->ids.n > *longest)
 			*longest = x->ids.n;
-		check_joint(c, &l->context, &l->choice[i], ctx, &x->ids);
 	}
+	c->seams += crosses != 0;
 	return 0;
 }
 

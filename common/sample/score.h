@@ -1,9 +1,11 @@
 /*
  * score.h - lines of context and continuation or choices to log-likelihoods
  *
- * Context and continuation are tokenized separately, with BOS before the
- * context only.  Continuations that tokenize differently when joined with
- * their context are counted, and a warning gives their number.
+ * A continuation is tokenized as the end of the joint text, so that no
+ * tokenizer puts a space before it.  Where a token of the joint text crosses
+ * the seam, the continuation is tokenized alone, without such a space; these
+ * lines are counted, and a warning gives their number.  After a context that
+ * is given as ids a continuation is always tokenized alone.
  */
 #ifndef ASSAY_SCORE_H
 #define ASSAY_SCORE_H

@@ -21,12 +21,22 @@ session_encode(struct session *s, const struct prompt_text *t, int first,
 		return err_set(e, "this is text, but the model folder has no "
 			       "tokenizer.json: use --tokenizer, or give "
 			       "token ids");
-	if (first && s->bos >= 0)
-		ids_add(out, (uint32_t)s->bos);
-	bpe_encode(s->enc, t->text, out);
-	if (first && t->text.n && t->text.p[t->text.n - 1] == ' ')
+	if (!first) {
+		bpe_encode_rest(s->enc, t->text, out);
+		return 0;
+	}
+	session_encode_start(s, t->text, out);
+	if (t->text.n && t->text.p[t->text.n - 1] == ' ')
 		s->space_end++;
 	return 0;
+}
+
+void
+session_encode_start(struct session *s, struct span text, struct ids *out)
+{
+	if (s->bos >= 0)
+		ids_add(out, (uint32_t)s->bos);
+	bpe_encode(s->enc, text, out);
 }
 
 int
@@ -83,9 +93,10 @@ session_warn(const struct session *s)
 		warn("%" PRIu64 " of %" PRIu64 " texts end with a space: move "
 		     "it to the start of the continuation", s->space_end,
 		     s->texts);
-	if (s->joint_differs)
-		warn("%" PRIu64 " continuations tokenize differently when "
-		     "joined with their context", s->joint_differs);
+	if (s->seams)
+		warn("in %" PRIu64 " of %" PRIu64 " lines a token crosses from "
+		     "context to continuation: such continuations are "
+		     "tokenized alone", s->seams, s->texts);
 	if (s->past_end)
 		warn("%" PRIu64 " of %" PRIu64 " texts exceed the model's "
 		     "context of %" PRId64 " tokens", s->past_end, s->texts,

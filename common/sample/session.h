@@ -23,16 +23,20 @@ struct session {
 	double start;		/* clock_s() before the first text */
 	/* counters, for warnings and rates */
 	uint64_t texts, tokens_in, tokens_out, past_end;
-	uint64_t space_end, joint_differs;
+	uint64_t space_end, seams;
 };
 
 /*
  * Append the ids of a text, or the ids that were given instead of one.
  * first: it starts a sequence, so BOS goes before it (never before given
- * ids), and a space at its end is counted.  -1: a text, but no tokenizer.
+ * ids), and a space at its end is counted.  Otherwise it continues one.  -1: a
+ * text, but no tokenizer.
  */
 int session_encode(struct session *s, const struct prompt_text *t, int first,
 		   struct ids *out, struct err *e);
+
+/* Append BOS, if wanted, and the ids of a text; there is a tokenizer. */
+void session_encode_start(struct session *s, struct span text, struct ids *out);
 
 /* The error of a sequence that would start with no token; -1. */
 int session_no_context(struct err *e);

@@ -30,6 +30,7 @@ struct bpe_enc {
 	struct split_scratch *split;
 	struct bpe_cache *cache;
 	struct buf nfc, text;
+	int rest;		/* the text continues another one */
 };
 
 struct added_token {
@@ -243,12 +244,14 @@ section(struct bpe_enc *c, struct span t, int first, struct ids *out)
 	const struct bpe_spm *spm = b->merge.spm;
 	uint32_t ends[BPE_CACHE_BATCH];
 	size_t pos = 0, start = 0, k;
+	int bare = first && c->rest;
 
 	if (t.n == 0)
 		return;
 	if (spm) {
-		t = bpe_spm_text(spm, t, first, &c->text);
-	} else if (b->v->add_prefix_space && t.p[0] != ' ') {
+		t = bpe_spm_text(bare ? VOCAB_PREPEND_NEVER : b->v->sp_prepend,
+				 t, first, &c->text);
+	} else if (b->v->add_prefix_space && !bare && t.p[0] != ' ') {
 		buf_reset(&c->text);
 		buf_putc(&c->text, ' ');
 		buf_put(&c->text, t.p, t.n);
@@ -297,4 +300,12 @@ bpe_encode(struct bpe_enc *c, struct span t, struct ids *out)
 	}
 	normalized(c, (struct span){t.p + start, t.n - start}, start == 0,
 		   out);
+}
+
+void
+bpe_encode_rest(struct bpe_enc *c, struct span t, struct ids *out)
+{
+	c->rest = 1;
+	bpe_encode(c, t, out);
+	c->rest = 0;
 }

@@ -35,4 +35,8 @@ void bpe_enc_free(struct bpe_enc *c);
  */
 void bpe_encode(struct bpe_enc *c, struct span text, struct ids *out);
 
+/* The same for a text that continues another one: no space is put before it,
+ * whatever the tokenizer puts before the first word of a document. */
+void bpe_encode_rest(struct bpe_enc *c, struct span text, struct ids *out);
+
 #endif

@@ -211,9 +211,8 @@ bpe_spm_next(const struct bpe_spm *b, const char *p, size_t n, size_t *pos,
 }
 
 struct span
-bpe_spm_text(const struct bpe_spm *b, struct span t, int first, struct buf *tmp)
+bpe_spm_text(enum vocab_prepend how, struct span t, int first, struct buf *tmp)
 {
-	enum vocab_prepend how = b->v->sp_prepend;
 	const char *s = memmem(t.p, t.n, VOCAB_SPACE, 3);
 	int has = t.n && (t.p[0] == ' ' || s == t.p);
 	int put = t.n && (how == VOCAB_PREPEND_EACH ||

@@ -15,10 +15,10 @@ void bpe_spm_free(struct bpe_spm *s);	/* NULL is fine */
 
 /*
  * A section of a text as the tokens spell it: a space for each U+2581, and
- * one in front where the file asks for it.  first: the section begins the
+ * one in front where `how` asks for it.  first: the section begins the
  * document.  The result is text itself or in tmp.
  */
-struct span bpe_spm_text(const struct bpe_spm *s, struct span text, int first,
+struct span bpe_spm_text(enum vocab_prepend how, struct span text, int first,
 			 struct buf *tmp);
 
 /* As split_next(): cut p[*pos..n) where no merge crosses. */

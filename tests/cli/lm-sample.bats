@@ -135,7 +135,7 @@ agrees() {
 	echo '{"context":"th","continuation":"e"}' |
 		"$BIN/lm-sample" --model $M/llama-gqa --score - --json \
 		> "$T/out" 2> "$T/err"
-	grep -q "tokenize differently when joined" "$T/err"
+	grep -q "in 1 of 1 lines a token crosses from context to" "$T/err"
 }
 
 @test "choices: accuracy raw and normalized, and whether it is guessing" {

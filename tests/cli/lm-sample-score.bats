@@ -1,0 +1,98 @@
+# lm-sample --score: log-likelihoods and verdicts against float64 results
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+	BIN=${BIN:-$PWD/bin}
+	case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
+	M=tests/data/models
+	S=tests/data/score
+	T=$BATS_TEST_TMPDIR
+}
+
+# folder TOKENIZER: llama-gqa with that tokenizer in $T/m
+folder() {
+	rm -rf "$T/m"
+	mkdir "$T/m"
+	cp $M/llama-gqa/*config.json $M/llama-gqa/model.safetensors "$T/m"
+	cp "$1" "$T/m/tokenizer.json"
+}
+
+# equals GOLDEN OURS: tokens, log-probabilities within 1e-4, sums, greedy
+equals() {
+	perl -MJSON::PP -e '
+		local $/;
+		sub slurp { open my $f, "<", $_[0] or die; <$f> }
+		my @want = @{decode_json(slurp($ARGV[0]))};
+		my @got = map { decode_json($_) } split /\n/, slurp($ARGV[1]);
+		die "@{[scalar @got]} lines, not @{[scalar @want]}"
+			unless @got == @want && @want > 0;
+		for my $i (0 .. $#want) {
+			my ($w, $h) = ($want[$i], $got[$i]);
+			my $n = @{$w->{logprobs}};
+			die "line $i: @{$h->{tokens}}, not @{$w->{tokens}}"
+				if $w->{tokens} &&
+				"@{$h->{tokens}}" ne "@{$w->{tokens}}";
+			die "line $i: length" if @{$h->{logprobs}} != $n;
+			for my $j (0 .. $n - 1) {
+				my $d = $h->{logprobs}[$j] - $w->{logprobs}[$j];
+				die "line $i, $j: off by $d"
+					if abs($d) > 1e-4 * (1 + $n);
+			}
+			next unless $w->{tokens};
+			die "line $i: sum" if
+				abs($h->{logprob} - $w->{logprob}) > 1e-3;
+			die "line $i: greedy" if
+				!$h->{greedy} != !$w->{greedy};
+		}' "$1" "$2"
+}
+
+# lines GOLDEN: its input as JSON Lines
+lines() {
+	perl -MJSON::PP -0ne '
+		for (@{decode_json($_)}) {
+			delete @$_{qw(tokens logprobs logprob greedy alone)};
+			print JSON::PP->new->utf8->canonical->encode($_), "\n";
+		}' "$1"
+}
+
+@test "a continuation is scored as the end of the joint text, for each kind of tokenizer" {
+	local k n=0 alone
+	for k in prepend metaspace-first metaspace-always byte-level \
+		byte-level-prefix; do
+		folder $S/$k.json
+		lines $S/$k.golden.json > "$T/lines"
+		"$BIN/lm-sample" --model "$T/m" --score "$T/lines" --json \
+			> "$T/out" 2> "$T/err"
+		equals $S/$k.golden.json "$T/out"
+		alone=$(grep -o '"alone": true' $S/$k.golden.json | grep -c .)
+		[ "$alone" -gt 0 ]
+		grep -q "warning: in $alone of $(grep -c . "$T/lines") lines a\
+ token crosses" "$T/err"
+		n=$((n + 1))
+	done
+	[ $n -eq 5 ]
+}
+
+@test "a comparison of scores that must fail does" {
+	folder $S/prepend.json
+	lines $S/prepend.golden.json | sed 's/"continuation":" /&x/' \
+		> "$T/lines"
+	"$BIN/lm-sample" --model "$T/m" --score "$T/lines" --json -q \
+		> "$T/out"
+	run equals $S/prepend.golden.json "$T/out"
+	[ "$status" -ne 0 ]
+}
+
+@test "a continuation after a context of token ids gets no space" {
+	folder $S/metaspace-first.json
+	"$BIN/lm-sample" --model "$T/m" --score - --json -q > "$T/out" <<-'END'
+	{"context":"he said","continuation":" a"}
+	{"context":[318,5],"continuation":" a"}
+	{"context":[318,5],"continuation":"a"}
+	END
+	sed 's/.*"tokens":\(\[[0-9,]*\]\).*/\1/' "$T/out" > "$T/ids"
+	[ "$(sed -n 1p "$T/ids")" = "$(sed -n 2p "$T/ids")" ]
+	[ "$(sed -n 2p "$T/ids")" != "$(sed -n 3p "$T/ids")" ]
+}
