@@ -1,12 +1,15 @@
 /*
  * accuracy.c - see accuracy.h
  *
- * Guessing is a sum of independent Bernoulli trials with p = 1/k: the number
- * of hits has mean sum(1/k) and variance sum(1/k (1 - 1/k)).
+ * Guessing is a sum of independent trials: the credit of a line with k choices
+ * has mean 1/k and, if m of them are tied as the best, variance 1/(mk) - 1/k^2.
  */
 #include "sample/accuracy.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
 
 void
 accuracy_add(struct accuracy *s, double logprob, size_t tokens, int greedy)
@@ -17,62 +20,86 @@ accuracy_add(struct accuracy *s, double logprob, size_t tokens, int greedy)
 	s->greedy += greedy != 0;
 }
 
-struct accuracy_pick
-accuracy_pick(const double *logprob, const size_t *bytes, size_t k)
+/* The greatest of value[0..k), and what it earns with this answer. */
+static struct accuracy_best
+best_of(const double *value, size_t k, size_t answer)
 {
-	struct accuracy_pick p = {0, 0};
+	struct accuracy_best b = {0, 1, 0};
 
 	for (size_t i = 1; i < k; i++) {
-		if (logprob[i] > logprob[p.raw])
-			p.raw = i;
-		if (logprob[i] / (double)bytes[i] >
-		    logprob[p.norm] / (double)bytes[p.norm])
-			p.norm = i;
+		if (value[i] > value[b.pick])
+			b = (struct accuracy_best){i, 1, 0};
+		else if (value[i] == value[b.pick])
+			b.tied++;
 	}
-	return p;
+	if (value[answer] == value[b.pick])
+		b.credit = 1 / (double)b.tied;
+	return b;
+}
+
+/* With a random answer the credit is 1/m with probability m/k, else 0. */
+static void
+add_best(struct accuracy_total *t, const struct accuracy_best *b, size_t k)
+{
+	double m = (double)b->tied, n = (double)k;
+
+	t->right += b->credit;
+	t->squares += b->credit * b->credit;
+	t->chance_var += b->tied == k ? 0 : 1 / (m * n) - 1 / (n * n);
+	t->ties += b->tied > 1;
 }
 
 void
-accuracy_add_choices(struct accuracy *s, struct accuracy_pick p, size_t k,
-		  size_t answer)
+accuracy_add_choices(struct accuracy *s, const double *logprob,
+		     const size_t *bytes, size_t k, size_t answer,
+		     struct accuracy_best *raw, struct accuracy_best *norm)
 {
+	double *each = xreallocarray(NULL, k, sizeof(*each));
+
+	for (size_t i = 0; i < k; i++)
+		each[i] = logprob[i] / (double)bytes[i];
+	*raw = best_of(logprob, k, answer);
+	*norm = best_of(each, k, answer);
+	free(each);
 	s->lines++;
 	s->choice_lines++;
-	s->right += p.raw == answer;
-	s->right_norm += p.norm == answer;
 	s->chance += 1.0 / (double)k;
-	s->chance_var += (1.0 / (double)k) * (1 - 1.0 / (double)k);
+	add_best(&s->raw, raw, k);
+	add_best(&s->norm, norm, k);
 }
 
 struct accuracy_rate
-accuracy_rate(uint64_t right, uint64_t n)
+accuracy_rate(double right, double squares, uint64_t n)
 {
-	struct accuracy_rate r = {0, 0};
+	double m = (double)n, var;
+	struct accuracy_rate r = {right / m, 0};
 
-	r.p = (double)right / (double)n;
-	if (n > 1)
-		r.stderror = sqrt(r.p * (1 - r.p) / (double)(n - 1));
+	var = squares / m - r.p * r.p;
+	if (n > 1 && var > 0)
+		r.stderror = sqrt(var / (m - 1));
 	return r;
 }
 
 double
-accuracy_z(const struct accuracy *s, uint64_t right)
+accuracy_z(const struct accuracy *s, const struct accuracy_total *t)
 {
-	if (s->chance_var <= 0)
+	if (t->chance_var <= 0)
 		return 0;
-	return ((double)right - s->chance) / sqrt(s->chance_var);
+	return (t->right - s->chance) / sqrt(t->chance_var);
 }
 
 static void
 put_rate(struct buf *b, const char *name, const struct accuracy *s,
-	 uint64_t right)
+	 const struct accuracy_total *t)
 {
-	struct accuracy_rate r = accuracy_rate(right, s->choice_lines);
-	double z = accuracy_z(s, right);
+	struct accuracy_rate r = accuracy_rate(t->right, t->squares,
+					       s->choice_lines);
+	double z = accuracy_z(s, t);
 
-	buf_printf(b, "%-22s %7.4f +- %.4f   guessing %.4f   z %+.2f   %s\n",
-		   name, r.p, r.stderror,
+	buf_printf(b, "%-22s %7.4f +- %.4f   guessing %.4f   z %+.2f   "
+		   "ties %llu   %s\n", name, r.p, r.stderror,
 		   s->chance / (double)s->choice_lines, z,
+		   (unsigned long long)t->ties,
 		   fabs(z) > 1.96 ? "differs from guessing"
 				  : "no better or worse than guessing");
 }
@@ -85,11 +112,12 @@ accuracy_print(const struct accuracy *s, struct buf *b)
 	if (s->choice_lines) {
 		buf_printf(b, "%-22s %7llu\n", "lines with choices",
 			   (unsigned long long)s->choice_lines);
-		put_rate(b, "accuracy", s, s->right);
-		put_rate(b, "accuracy, normalized", s, s->right_norm);
+		put_rate(b, "accuracy", s, &s->raw);
+		put_rate(b, "accuracy, normalized", s, &s->norm);
 	}
 	if (single) {
-		struct accuracy_rate r = accuracy_rate(s->greedy, single);
+		struct accuracy_rate r = accuracy_rate((double)s->greedy,
+				(double)s->greedy, single);
 
 		buf_printf(b, "%-22s %7llu\n", "continuations",
 			   (unsigned long long)single);

@@ -166,7 +166,7 @@ put_continuation(const struct item *x, struct buf *b)
 
 static void
 put_choices(const struct prompt_line *l, const struct item *x,
-	    const double *sum, struct accuracy_pick p, struct buf *b)
+	    const double *sum, size_t pick, size_t pick_norm, struct buf *b)
 {
 	session_put_reals(b, "logprobs", sum, l->nchoices);
 	json_put_key(b, "bytes");
@@ -174,8 +174,8 @@ put_choices(const struct prompt_line *l, const struct item *x,
 	for (size_t i = 0; i < l->nchoices; i++)
 		buf_printf(b, "%s%zu", i ? "," : "", x[i].bytes);
 	buf_putc(b, ']');
-	json_put_key_uint(b, "pick", p.raw);
-	json_put_key_uint(b, "pick_norm", p.norm);
+	json_put_key_uint(b, "pick", pick);
+	json_put_key_uint(b, "pick_norm", pick_norm);
 	json_put_key_uint(b, "answer", (uint64_t)l->answer);
 }
 
@@ -198,10 +198,11 @@ put_line(struct session *c, const struct prompt_line *l,
 		accuracy_add(s, sum[0], item[0].ids.n, item[0].greedy);
 		put_continuation(&item[0], &b);
 	} else {
-		struct accuracy_pick p = accuracy_pick(sum, bytes, l->nchoices);
+		struct accuracy_best raw, norm;
 
-		accuracy_add_choices(s, p, l->nchoices, (size_t)l->answer);
-		put_choices(l, item, sum, p, &b);
+		accuracy_add_choices(s, sum, bytes, l->nchoices,
+				     (size_t)l->answer, &raw, &norm);
+		put_choices(l, item, sum, raw.pick, norm.pick, &b);
 	}
 	buf_puts(&b, "}\n");
 	if (c->json)

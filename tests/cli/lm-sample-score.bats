@@ -96,3 +96,23 @@ lines() {
 	[ "$(sed -n 1p "$T/ids")" = "$(sed -n 2p "$T/ids")" ]
 	[ "$(sed -n 2p "$T/ids")" != "$(sed -n 3p "$T/ids")" ]
 }
+
+@test "a model with constant logits is guessing, wherever the answer is" {
+	folder $M/llama-gqa/tokenizer.json
+	# lm_head of 0: find its bytes from the header
+	perl -MJSON::PP -e '
+		open my $f, "+<:raw", $ARGV[0] or die; read $f, my $n, 8;
+		read $f, my $h, unpack "Q<", $n;
+		my $o = decode_json($h)->{"lm_head.weight"}{data_offsets};
+		seek $f, 8 + length($h) + $o->[0], 0;
+		print $f "\0" x ($o->[1] - $o->[0])' "$T/m/model.safetensors"
+	for i in 0 0 0 1 2 0 0 0; do
+		echo '{"context":"he said","choices":["a","b","c","d"],"answer":'$i'}'
+	done > "$T/lines"
+	"$BIN/lm-sample" --model "$T/m" --score "$T/lines" > "$T/out"
+	[ "$(grep -c '^accuracy.* 0.2500 +- 0.0000 *guessing 0.2500 *z +0.00 *ties 8 ' \
+		"$T/out")" -eq 2 ]
+	# the true model on the same lines has no ties
+	"$BIN/lm-sample" --model $M/llama-gqa --score "$T/lines" > "$T/out"
+	[ "$(grep -c '^accuracy.* ties 0 ' "$T/out")" -eq 2 ]
+}
