@@ -4,8 +4,8 @@
  * The file is a pipeline: normalizer, pre_tokenizer, model, post_processor,
  * decoder.  Each part is read by one function that accepts what
  * tokenizer/bpe.h supports and refuses everything else by name.  An unknown
- * key is refused too, since it may change the ids.  vocab_pipe.c reads
- * everything but the model.
+ * key of the file is refused too, as by tokenizers; one inside a part is
+ * ignored, as by tokenizers.  vocab_pipe.c reads everything but the model.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,6 @@
 static int
 check_model(struct vocab_load *l)
 {
-	static const char *const keys[] = {"type", "dropout", "unk_token",
-		"continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
-		"byte_fallback", "ignore_merges", "vocab", "merges", NULL};
 	static const char *const affix[] = {"continuing_subword_prefix",
 		"end_of_word_suffix"};
 	const struct json *m = l->model, *d;
@@ -30,8 +27,6 @@ check_model(struct vocab_load *l)
 		return vocab_fail(l, "model: missing");
 	if (json_get(m, "type") && !is_type(m, "BPE"))
 		return vocab_unsupported(l, "model", m);
-	if (vocab_only(l, m, "model", keys) < 0)
-		return -1;
 	d = json_get(m, "dropout");
 	if (!is_null(d) && !(d->type == JSON_NUMBER && d->num == 0))
 		return vocab_fail(l, "model: dropout is not supported "
@@ -102,15 +97,11 @@ read_names(struct vocab_load *l)
 static int
 read_added_one(struct vocab_load *l, const struct json *t, int64_t *next)
 {
-	static const char *const keys[] = {"id", "content", "single_word",
-		"lstrip", "rstrip", "normalized", "special", NULL};
 	struct vocab *v = l->v;
 	const struct json *c = json_get(t, "content"), *id = json_get(t, "id");
 	struct vocab_special s = {{NULL, 0}, 0, 0, 0};
 	int64_t have;
 
-	if (vocab_only(l, t, "added_tokens", keys) < 0)
-		return -1;
 	if (!c || c->type != JSON_STRING || c->str.n == 0 || !id ||
 	    id->type != JSON_NUMBER || !id->is_int)
 		return vocab_fail(l, "added_tokens: a token without content or "
@@ -355,24 +346,41 @@ read_unk(struct vocab_load *l)
 	return 0;
 }
 
+/* The members of the file itself. */
 static int
-load(struct vocab_load *l)
+check_top(struct vocab_load *l)
 {
 	static const char *const keys[] = {"version", "truncation", "padding",
 		"added_tokens", "normalizer", "pre_tokenizer",
 		"post_processor", "decoder", "model", NULL};
 	const struct json *r = l->root, *ver = json_get(r, "version");
 
-	if (vocab_only(l, r, "tokenizer.json", keys) < 0)
-		return -1;
+	for (size_t i = 0; i < r->n; i++) {
+		struct span key = r->kids[i].key;
+		size_t k = 0;
+
+		while (keys[k] && !span_eq(key, span_str(keys[k])))
+			k++;
+		if (!keys[k])
+			return vocab_fail(l, "'%.*s' is not a key of a "
+					  "tokenizer.json", (int)key.n, key.p);
+	}
 	if (!is_null(ver) && !is_str(ver, "1.0"))
 		return vocab_fail(l, "version is not \"1.0\"");
-	if (!is_null(json_get(r, "truncation")))
-		return vocab_fail(l, "truncation is not supported: set it to "
-				  "null");
-	if (!is_null(json_get(r, "padding")))
-		return vocab_fail(l, "padding is not supported: set it to "
-				  "null");
+	for (int k = 1; k < 3; k++)
+		if (!is_null(json_get(r, keys[k])))
+			warn("%s: %s is ignored: a document is encoded whole",
+			     l->path, keys[k]);
+	return 0;
+}
+
+static int
+load(struct vocab_load *l)
+{
+	const struct json *r = l->root;
+
+	if (check_top(l) < 0)
+		return -1;
 	l->model = json_get(r, "model");
 	if (check_model(l) < 0 ||
 	    vocab_normalizer(l, json_get(r, "normalizer")) < 0 ||

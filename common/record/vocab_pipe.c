@@ -38,25 +38,6 @@ vocab_flag(struct vocab_load *l, const struct json *j, const char *key,
 	return k->type == JSON_TRUE;
 }
 
-int
-vocab_only(struct vocab_load *l, const struct json *j, const char *where,
-     const char *const *keys)
-{
-	if (j->type != JSON_OBJECT)
-		return vocab_fail(l, "%s: not an object", where);
-	for (size_t i = 0; i < j->n; i++) {
-		size_t k = 0;
-
-		while (keys[k] && !span_eq(j->kids[i].key, span_str(keys[k])))
-			k++;
-		if (!keys[k])
-			return vocab_fail(l, "%s: '%.*s' is not supported",
-					  where, (int)j->kids[i].key.n,
-					  j->kids[i].key.p);
-	}
-	return 0;
-}
-
 /* The type of a part, or "". */
 static struct span
 type_of(const struct json *j)

@@ -52,9 +52,6 @@ int vocab_fail(struct vocab_load *l, const char *fmt, ...)
 int vocab_flag(struct vocab_load *l, const struct json *j, const char *key,
 	       int none);
 
-/* Refuse members of an object that are not in a NULL-terminated list. */
-int vocab_only(struct vocab_load *l, const struct json *j, const char *where,
-	      const char *const *keys);
 /* Refuse a part of this type. */
 int vocab_unsupported(struct vocab_load *l, const char *part,
 		      const struct json *j);

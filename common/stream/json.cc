@@ -374,13 +374,31 @@ build(struct json *j, dom::element v)
 	}
 }
 
+/* Again without the numbers that the library refuses. */
+static int
+parse_loose(struct json_reader *r, const char *p, size_t n)
+{
+	struct buf loose = {};
+	struct err ignore = {};
+	int rc = json_scan_loose(p, n, &loose);
+
+	memset(buf_reserve(&loose, INPUT_PADDING), 0, INPUT_PADDING);
+	if (rc == 0)
+		rc = reader_parse(r, loose.p, loose.n, NULL, &ignore);
+	buf_clear(&loose);
+	return rc;
+}
+
 struct json *
 json_parse_padded(const char *p, size_t n, const char *where, struct err *e)
 {
 	struct tree *t = (struct tree *)xcalloc(1, sizeof *t);
+	struct err why = {};
 
 	t->reader = json_reader_new();
-	if (reader_parse(t->reader, p, n, where, e) < 0) {
+	if (reader_parse(t->reader, p, n, where, &why) < 0 &&
+	    parse_loose(t->reader, p, n) < 0) {
+		err_set(e, "%s", why.msg);
 		json_free(&t->root);
 		return NULL;
 	}

@@ -6,9 +6,11 @@
  * object per line, a few keys picked out, the whole line validated.  Both join
  * surrogate pairs, replace a lone surrogate escape by U+FFFD and count it, take
  * the last of equal keys, and refuse what RFC 8259 forbids and more than 1,024
- * levels of nesting.  A number that fits neither a double nor 64 bits is
- * refused in a tree but accepted by the object reader, which returns numbers as
- * text.
+ * levels of nesting.  The object reader returns numbers as text, whatever their
+ * size.  A tree takes what other programs write into files of which we need
+ * few keys: an integer past 64 bits is a double; 1e400, and Python's NaN,
+ * Infinity and -Infinity, are strings of their text, so that a reader that
+ * needs a number refuses them by the key.
  *
  * A path "a.b" is the member of that name or, if there is none, member b of a.
  */
@@ -53,7 +55,8 @@ void json_free(struct json *root);
 /* Member of a path; NULL if it is absent or j is NULL or not an object. */
 const struct json *json_get(const struct json *j, const char *path);
 
-/* Typed members; *v is unchanged if absent, and a wrong type is an error. */
+/* Typed members; *v is unchanged if absent or null, and a wrong type is an
+ * error. */
 int json_get_int(const struct json *j, const char *k, int64_t *v,
 		 struct err *e);
 int json_get_bool(const struct json *j, const char *k, int *v, struct err *e);

@@ -12,6 +12,7 @@
 
 #include "stream/json_scan.h"
 #include "base/utf8.h"
+#include "stream/json.h"
 
 struct check {
 	const char *p;
@@ -19,6 +20,8 @@ struct check {
 	const char *what;	/* the first error, at i */
 	int depth;
 	char *tame;		/* p, writable: numbers out of range become 0 */
+	struct buf *loose;	/* see json_scan_loose() */
+	size_t copied;		/* p[0..copied) is in loose */
 };
 
 static int check_value(struct check *c);
@@ -132,6 +135,21 @@ number_fits(const char *p, size_t n, int is_int)
 	return errno == 0;
 }
 
+/* The number p[start..i) as a double or, if none holds it, a string. */
+static void
+put_loose(struct check *c, size_t start)
+{
+	const char *p = c->p + start;
+	double x = strtod(p, NULL);
+
+	buf_put(c->loose, c->p + c->copied, start - c->copied);
+	c->copied = c->i;
+	if (isfinite(x))
+		json_put_real(c->loose, x);
+	else
+		json_put_str(c->loose, (struct span){p, c->i - start});
+}
+
 static int
 check_number(struct check *c)
 {
@@ -165,6 +183,10 @@ check_number(struct check *c)
 		c->tame[start] = '0';
 		return 0;
 	}
+	if (c->loose) {
+		put_loose(c, start);
+		return 0;
+	}
 	c->i = start;
 	return check_fault(c, "number out of range");
 }
@@ -178,6 +200,25 @@ check_word(struct check *c, const char *word)
 		return check_fault(c, "not a JSON value");
 	c->i += n;
 	return 0;
+}
+
+/* What Python's json writes for a float that is not finite. */
+static int
+check_python(struct check *c)
+{
+	static const char *const word[] = {"NaN", "Infinity", "-Infinity"};
+	size_t start = c->i;
+
+	for (size_t k = 0; c->loose && k < 3; k++) {
+		size_t n = strlen(word[k]);
+
+		if (c->n - start < n || memcmp(c->p + start, word[k], n))
+			continue;
+		c->i += n;
+		put_loose(c, start);
+		return 0;
+	}
+	return -1;
 }
 
 static int
@@ -252,6 +293,8 @@ check_value(struct check *c)
 	case -1:
 		return check_fault(c, "unexpected end of JSON");
 	default:
+		if (check_python(c) == 0)
+			return 0;
 		if (b == '-' || (b >= '0' && b <= '9'))
 			return check_number(c);
 		return check_fault(c, "not a JSON value");
@@ -271,7 +314,7 @@ check_text(struct check *c)
 size_t
 json_scan_error(const char *p, size_t n, const char **what)
 {
-	struct check c = { p, n, 0, NULL, 0, NULL };
+	struct check c = { p, n, 0, NULL, 0, NULL, NULL, 0 };
 
 	check_text(&c);
 	*what = c.what;
@@ -281,9 +324,19 @@ json_scan_error(const char *p, size_t n, const char **what)
 int
 json_scan_tame_numbers(char *p, size_t n)
 {
-	struct check c = { p, n, 0, NULL, 0, p };
+	struct check c = { p, n, 0, NULL, 0, p, NULL, 0 };
 
 	check_text(&c);
+	return c.what ? -1 : 0;
+}
+
+int
+json_scan_loose(const char *p, size_t n, struct buf *out)
+{
+	struct check c = { p, n, 0, NULL, 0, NULL, out, 0 };
+
+	check_text(&c);
+	buf_put(out, p + c.copied, n - c.copied);
 	return c.what ? -1 : 0;
 }
 

@@ -26,6 +26,14 @@ size_t json_scan_error(const char *p, size_t n, const char **what);
 int json_scan_tame_numbers(char *p, size_t n);
 
 /*
+ * Append p[0..n) to out with the numbers that simdjson refuses changed: an
+ * integer past 64 bits becomes the nearest double; what no finite double holds
+ * (1e400, and NaN, Infinity and -Infinity, which Python writes) becomes a
+ * string of its text.  Returns 0, or -1 if p[0..n) has other errors.
+ */
+int json_scan_loose(const char *p, size_t n, struct buf *out);
+
+/*
  * May p[0..n) contain an escape of a surrogate ("\ud")?  Reads up to 2 bytes
  * after the end.
  */

@@ -137,10 +137,19 @@ json_get(const struct json *j, const char *path)
 	return json_get(json_member(j, path, (size_t)(dot - path)), dot + 1);
 }
 
+/* A member that is not null. */
+static const struct json *
+member_set(const struct json *j, const char *k)
+{
+	const struct json *m = json_get(j, k);
+
+	return m && m->type != JSON_NULL ? m : NULL;
+}
+
 int
 json_get_int(const struct json *j, const char *k, int64_t *v, struct err *e)
 {
-	const struct json *m = json_get(j, k);
+	const struct json *m = member_set(j, k);
 
 	if (m && (m->type != JSON_NUMBER || !m->is_int))
 		return err_set(e, "%s: not an integer", k);
@@ -152,7 +161,7 @@ json_get_int(const struct json *j, const char *k, int64_t *v, struct err *e)
 int
 json_get_bool(const struct json *j, const char *k, int *v, struct err *e)
 {
-	const struct json *m = json_get(j, k);
+	const struct json *m = member_set(j, k);
 
 	if (m && m->type != JSON_TRUE && m->type != JSON_FALSE)
 		return err_set(e, "%s: not true or false", k);
@@ -165,7 +174,7 @@ int
 json_get_str(const struct json *j, const char *k, struct span *v,
 	     struct err *e)
 {
-	const struct json *m = json_get(j, k);
+	const struct json *m = member_set(j, k);
 
 	if (m && m->type != JSON_STRING)
 		return err_set(e, "%s: not a string", k);

@@ -260,10 +260,6 @@ test_json_refused(void **state)
 		const char *from, *to, *what;
 	} bad[] = {
 		{"\"version\": \"1.0\"", "\"version\": \"2.0\"", "version"},
-		{"\"truncation\": null", "\"truncation\": {\"max_length\": 5}",
-			"truncation"},
-		{"\"padding\": null", "\"padding\": {\"pad_id\": 0}",
-			"padding"},
 		{"\"padding\": null", "\"cushion\": 1", "cushion"},
 		{"\"normalizer\": null", "\"normalizer\": {\"type\": "
 			"\"Lowercase\"}", "Lowercase"},
@@ -275,7 +271,6 @@ test_json_refused(void **state)
 			"\"continuing_subword_prefix\": \"##\"", "prefix"},
 		{"\"end_of_word_suffix\": null",
 			"\"end_of_word_suffix\": \"</w>\"", "suffix"},
-		{"\"ignore_merges\": false", "\"magic\": 1", "magic"},
 		{"\"ignore_merges\": false", "\"ignore_merges\": 3",
 			"not true or false"},
 		{"Isolated", "Removed", "Removed"},
@@ -317,12 +312,17 @@ test_json_refused(void **state)
 	}
 }
 
-/* What other files have and is done. */
+/* What other files have. */
 static void
 test_json_taken(void **state)
 {
 	static const char *const good[][2] = {
 		{"\"truncation\": null,", ""},
+		{"\"truncation\": null", "\"truncation\": {\"max_length\": 5}"},
+		{"\"padding\": null", "\"padding\": {\"pad_id\": 0}"},
+		{"\"type\": \"BPE\"", "\"type\": \"BPE\", \"magic\": "
+			"10000000000000000000000000000000, \"x\": NaN"},
+		{"\"id\": 262", "\"__type\": \"AddedToken\", \"id\": 262"},
 		{"\"continuing_subword_prefix\": null",
 			"\"continuing_subword_prefix\": \"\""},
 		{"\"dropout\": null", "\"dropout\": 0.0"},
@@ -470,6 +470,10 @@ test_adds_bos(void **state)
 		{NULL, 1, 0},
 		{"{\"bos_token\": \"<|bos|>\"}", 1, 0},
 		{"{\"add_bos_token\": null}", 1, 0},
+		/* as transformers and others write what we do not use */
+		{"{\"model_max_length\": 1000000000000000019884624838656, "
+			"\"stride\": 1e400, \"p\": [NaN, {\"a\": -Infinity}],"
+			" \"added_tokens_decoder\": {\"0\": 7}}", 1, 0},
 		{"{\"add_bos_token\": false, \"bos_token\": \"<|bos|>\"}",
 			0, 0},
 		{"{\"add_bos_token\": true, \"bos_token\": \"<|bos|>\"}",
