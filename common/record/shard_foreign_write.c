@@ -8,7 +8,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/mem.h"
 #include "record/shard_priv.h"
@@ -23,8 +22,6 @@ struct shard_foreign_writer {
 	uint64_t tokens;		/* in it */
 	uint64_t sequences;		/* in it (megatron) */
 	struct buf tmp, length, bound;
-	z_stream z;
-	int z_open;
 };
 
 struct shard_foreign_writer *
@@ -43,45 +40,10 @@ shard_foreign_writer_free(struct shard_foreign_writer *w)
 {
 	if (!w)
 		return;
-	if (w->z_open)
-		deflateEnd(&w->z);
 	buf_clear(&w->tmp);
 	buf_clear(&w->length);
 	buf_clear(&w->bound);
 	free(w);
-}
-
-static int
-gz_begin(struct shard_foreign_writer *w, struct err *e)
-{
-	memset(&w->z, 0, sizeof(w->z));
-	if (deflateInit2(&w->z, 6, Z_DEFLATED, 15 + 16, 8,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return err_set(e, "out of memory");
-	w->z_open = 1;
-	return 0;
-}
-
-static int
-gz_put(struct shard_foreign_writer *w, const struct buf *b, int flush,
-       struct err *e)
-{
-	unsigned char out[1 << 14];
-	int r;
-
-	w->z.next_in = (unsigned char *)b->p;
-	w->z.avail_in = (unsigned)b->n;
-	do {
-		w->z.next_out = out;
-		w->z.avail_out = sizeof(out);
-		r = deflate(&w->z, flush);
-		if (r == Z_STREAM_ERROR)
-			return err_set(e, "zlib: cannot compress");
-		if (output_write(w->side, out, sizeof(out) - w->z.avail_out,
-				 e) < 0)
-			return -1;
-	} while (w->z.avail_out == 0);
-	return 0;
 }
 
 int
@@ -102,8 +64,6 @@ shard_foreign_begin(struct shard_foreign_writer *w, struct output *const out[3],
 	case SHARD_MEGATRON:
 		buf_put(&w->bound, &w->sequences, 8);
 		return 0;
-	case SHARD_NPY:
-		return gz_begin(w, e);
 	default:
 		return 0;
 	}
@@ -173,13 +133,6 @@ shard_foreign_end(struct shard_foreign_writer *w, struct err *e)
 		return megatron_index(w, e);
 	case SHARD_DATATROVE:
 		return datatrove_metadata(w, e);
-	case SHARD_NPY:
-		buf_reset(&w->tmp);
-		if (gz_put(w, &w->tmp, Z_FINISH, e) < 0)
-			return -1;
-		deflateEnd(&w->z);
-		w->z_open = 0;
-		return 0;
 	default:
 		return 0;
 	}
@@ -252,7 +205,7 @@ csv(struct shard_foreign_writer *w, struct span id, const uint32_t *ids,
 		buf_putc(&w->tmp, id.p[i]);
 	}
 	buf_puts(&w->tmp, quote ? "\"\n" : "\n");
-	return gz_put(w, &w->tmp, Z_NO_FLUSH, e);
+	return output_write(w->side, w->tmp.p, w->tmp.n, e);
 }
 
 static int

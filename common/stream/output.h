@@ -5,9 +5,12 @@
  * then fsynced and renamed by output_commit(); until then an old file is
  * untouched.  Symbolic links are followed.  A device, FIFO or socket is written
  * in place and never replaced.  NULL or "-" is stdout.  A name that ends in
- * ".zst" is compressed (with checksums).  Two outputs to one regular file at a
- * time are refused.  Temporary files are removed by output_abort(), die() and
- * the signals that err.c catches.
+ * ".zst" or ".gz" is compressed (compress.h); other names of compressed files
+ * and of Parquet are refused.  The bytes of a file do not depend on how the
+ * calls divide them.  Two outputs to one regular file at a time are refused.
+ * Temporary files are removed by output_abort(), die() and the signals that
+ * err.c catches, and after a kill by the next process that writes to the
+ * folder (tempfile.h).
  */
 #ifndef ASSAY_OUTPUT_H
 #define ASSAY_OUTPUT_H

@@ -100,6 +100,60 @@ no_temporary_files() {
 	}
 }
 
+@test "outputs are compressed by their names, other formats are refused" {
+	needs "$TO_FILE" "does not write a file"
+	rm -rf out report
+	bash -c "$TO_FILE"
+	[ -f out ] || skip "$PROGRAM writes a folder"
+	[ ! -e report ] || mv report report.plain
+	for z in zst gz; do
+		c=${TO_FILE//-o out/-o out.$z}
+		c=${c//--report report/--report report.$z}
+		for j in 1 2 7; do
+			bash -c "${c/$PROGRAM/$PROGRAM -j $j}"
+			sha256sum out.$z > sum.$j
+			cmp sum.1 sum.$j
+		done
+		case $z in
+		zst) zstd -qt out.zst; zstd -dcq out.zst | cmp - out ;;
+		gz) gzip -t out.gz; gzip -dc out.gz | cmp - out ;;
+		esac
+		[ ! -e report.plain ] || case $z in
+		zst) zstd -dcq report.zst | cmp - report.plain ;;
+		gz) gzip -dc report.gz | cmp - report.plain ;;
+		esac
+	done
+	for z in bz2 xz lz4 zip parquet; do
+		sh_run "${TO_FILE//-o out/-o out.$z}"
+		must_refuse
+		grep -q "out.$z: cannot write .$z" err
+		[ ! -e out.$z ]
+		[[ $TO_FILE = *--report* ]] || continue
+		sh_run "${TO_FILE//--report report/--report r.$z}"
+		must_refuse
+		[ ! -e r.$z ]
+	done
+	no_temporary_files
+}
+
+@test "what a killed run left is removed by the next one" {
+	needs "$ON_DOCS" "does not read documents"
+	rm -rf out fifo
+	mkfifo fifo
+	exec 9<> fifo
+	head -c 20000 docs.jsonl >&9
+	for i in 1 2; do	# the second removes what the first left
+		bash -c "exec $FROM_STDIN" < fifo > got 2> err 9>&- 3>&- &
+		sleep 0.5
+		kill -KILL $!
+		wait $! 2> err || :
+		[ "$(find . -name '.*.tmp' | wc -l)" = 1 ] || { find .; false; }
+	done
+	exec 9>&-
+	bash -c "$FROM_STDIN" < docs.jsonl
+	no_temporary_files
+}
+
 # The limit holds for the program alone: its messages go through a pipe.
 under_limit() {
 	run bash -c "set -o pipefail

@@ -197,6 +197,98 @@ zstd_reads_back(void **state)
 	assert_int_equal(input_slurp(path, &p, &got, &e), -1);
 }
 
+/* Write text in calls of `part` bytes; the file, for free(). */
+static char *
+written_in(const char *name, const char *text, size_t size, size_t part,
+	   size_t *n)
+{
+	const char *path = test_path(dir, name);
+	struct err e = {0};
+	struct output *o = start(path, "");
+
+	for (size_t i = 0; i < size; i += part)
+		assert_int_equal(output_write(o, text + i, size - i < part ?
+					      size - i : part, &e), 0);
+	assert_int_equal(output_commit(o, &e), 0);
+	return test_read(path, n);
+}
+
+static void
+same_bytes_however_written(void **state)
+{
+	static const char *const names[] = { "a", "a.zst", "a.gz" };
+	static const size_t parts[] = { 1, 999, 256 << 10, 300000, 1 << 20 };
+	size_t size = 700000, n, m;
+	char *text = malloc(size), *one, *other;
+
+	(void)state;
+	for (size_t i = 0; i < size; i++)
+		text[i] = (char)('a' + (i * i / 7 + i / 1000) % 20);
+	for (int k = 0; k < 3; k++) {
+		one = written_in(names[k], text, size, size, &n);
+		assert_true(k ? n < size : n == size);
+		for (int i = 0; i < 5; i++) {
+			other = written_in(names[k], text, size, parts[i], &m);
+			assert_int_equal(m, n);
+			assert_memory_equal(one, other, n);
+			free(other);
+		}
+		free(one);
+		assert_int_equal(input_slurp(test_path(dir, names[k]), &one,
+					     &n, &(struct err){0}), 0);
+		assert_int_equal(n, size);
+		assert_memory_equal(one, text, n);
+		free(one);
+	}
+	/* gzip: no name, no time, "made on Unix" */
+	one = test_read(test_path(dir, "a.gz"), &n);
+	assert_memory_equal(one, "\x1f\x8b\x08\0\0\0\0\0\0\3", 10);
+	free(one);
+	free(text);
+}
+
+static void
+flushed_bytes_can_be_read(void **state)
+{
+	static const char *const names[] = { "a.zst", "a.gz" };
+	struct err e = {0};
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct output *o = start(test_path(dir, names[k]), "one ");
+		char *p;
+		size_t n;
+
+		assert_int_equal(output_flush(o, &e), 0);
+		assert_int_equal(output_flush(o, &e), 0);
+		assert_int_equal(output_write(o, "two", 3, &e), 0);
+		assert_int_equal(output_commit(o, &e), 0);
+		assert_int_equal(input_slurp(test_path(dir, names[k]), &p, &n,
+					     &e), 0);
+		assert_int_equal(n, 7);
+		assert_memory_equal(p, "one two", 7);
+		free(p);
+	}
+}
+
+static void
+names_that_cannot_be_written(void **state)
+{
+	static const char *const names[] = {
+		"a.bz2", "a.xz", "a.lz4", "a.zip", "a.parquet"
+	};
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct err e = {0};
+
+		assert_null(output_open(test_path(dir, names[i]), &e));
+		assert_non_null(strstr(e.msg, strchr(names[i], '.')));
+		assert_non_null(strstr(e.msg, "cannot write"));
+	}
+	assert_int_equal(entries(), 0);
+}
+
 static void
 parts_written_again(void **state)
 {
@@ -280,16 +372,103 @@ ends_leave_nothing(void **state)
 	}
 }
 
+/* Another process opens `name`, and finishes it or not; it waits for *to. */
+static pid_t
+other_writes(const char *name, int done, int *to)
+{
+	int ready[2], go[2];
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready) | pipe(go), 0);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		struct err e = {0};
+		struct output *o = start(test_path(dir, name), "other");
+
+		if (done ? output_finish(o, &e) : output_flush(o, &e))
+			_exit(1);
+		close(go[1]);
+		write(ready[1], "x", 1);
+		read(go[0], &c, 1);
+		_exit(output_commit(o, &e) ? 1 : 0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	close(go[0]);
+	*to = go[1];
+	return pid;
+}
+
+/* Another process writes a file from beginning to end. */
+static void
+other_writes_all(const char *name)
+{
+	int to, status;
+	pid_t pid = other_writes(name, 0, &to);
+
+	close(to);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static void
+killed_ones_are_cleaned(void **state)
+{
+	const char *strange = test_path(dir, ".a.assay-0123456789abcde.tmp");
+	int to[3], status;
+	pid_t pid;
+
+	(void)state;
+	test_write(strange, "x", 1);		/* a digit is missing */
+	for (int i = 0; i < 3; i++) {
+		pid = other_writes(i ? "a" : "b", i == 2, &to[i]);
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		assert_true(WIFSIGNALED(status));
+		close(to[i]);
+		/* the next start removes what the one before left */
+		assert_int_equal(entries(), 2);
+	}
+	other_writes_all("c");
+	assert_int_equal(entries(), 2);
+	must_hold(test_path(dir, "c"), "other");
+	must_hold(strange, "x");
+}
+
+static void
+living_ones_are_not(void **state)
+{
+	(void)state;
+	for (int done = 0; done < 2; done++) {
+		int to, status;
+		pid_t pid = other_writes("a", done, &to);
+
+		other_writes_all("c");
+		other_writes_all("a");
+		close(to);
+		waitpid(pid, &status, 0);
+		assert_int_equal(status, 0);
+		must_hold(test_path(dir, "a"), "other");
+		assert_int_equal(entries(), 2);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
+		/* first: a process cleans a folder once */
+		T(killed_ones_are_cleaned), T(living_ones_are_not),
 		T(appears_at_commit), T(abort_leaves_the_old),
 		T(links_are_followed), T(devices_are_written_in_place),
 		T(faults_are_told), T(zstd_reads_back),
 		T(parts_written_again), T(a_set_is_renamed_together),
-		T(ends_leave_nothing),
+		T(ends_leave_nothing), T(same_bytes_however_written),
+		T(flushed_bytes_can_be_read), T(names_that_cannot_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
