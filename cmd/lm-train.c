@@ -140,6 +140,8 @@ run(const struct options *cmd, struct kernels *k)
 	encode_prompts(&p, &j);
 	j.prompts = p.v;
 	j.nprompts = p.n;
+	if (job_start(&j, &e) < 0)
+		die_err(&e);
 	report_start(&j);
 	interrupt_install();
 	rc = job_run(&j, &e);

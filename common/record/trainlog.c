@@ -16,7 +16,6 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "stream/input.h"
-#include "stream/json.h"
 #include "record/trainlog.h"
 
 struct trainlog {
@@ -212,4 +211,70 @@ trainlog_cut(const char *path, const struct trainlog_mark *at, struct err *e)
 	if ((size_t)end < n && truncate(path, end) < 0)
 		return err_sys(e, errno, "%s: cannot truncate", path);
 	return 0;
+}
+
+/* ---- the end of a log ---- */
+
+/* Is it worth parsing the line, for one of the types that are not yet known? */
+static int
+may_be_new(struct span line, const struct trainlog_tail *last)
+{
+	return last->step < 0 ||
+		(last->saved < 0 && memmem(line.p, line.n, "\"checkpoint\"",
+					   12)) ||
+		(!last->resume && memmem(line.p, line.n, "\"resume\"", 8));
+}
+
+static void
+take_line(struct span line, struct trainlog_tail *last)
+{
+	struct err ignore = {0};
+	struct json *j = json_parse(line.p, line.n, "line", &ignore);
+	const struct json *type = json_get(j, "type");
+	const struct json *step = json_get(j, "step");
+
+	if (!type || type->type != JSON_STRING || !step || !step->is_int ||
+	    step->i < 0)
+		;
+	else if (last->step < 0 && is_type(type, "step"))
+		last->step = step->i;
+	else if (last->saved < 0 && is_type(type, "checkpoint"))
+		last->saved = step->i;
+	else if (!last->resume && is_type(type, "resume")) {
+		last->resume = j;
+		return;
+	}
+	json_free(j);
+}
+
+int
+trainlog_last(const char *path, struct trainlog_tail *last, struct err *e)
+{
+	size_t n, from, end = 0;
+	char *p;
+
+	*last = (struct trainlog_tail){.step = -1, .saved = -1};
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if (input_slurp(path, &p, &n, e) < 0)
+		return -1;
+	/* lines end with LF; from the last one to the first */
+	for (end = n; end; end = from) {
+		struct span line;
+
+		for (from = end - 1; from && p[from - 1] != '\n'; from--)
+			;
+		line = (struct span){p + from, end - from};
+		if (p[end - 1] == '\n' && may_be_new(line, last))
+			take_line(line, last);
+	}
+	free(p);
+	return 0;
+}
+
+void
+trainlog_tail_clear(struct trainlog_tail *last)
+{
+	json_free(last->resume);
+	last->resume = NULL;
 }

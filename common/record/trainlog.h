@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "stream/json.h"
 
 struct trainlog;
 
@@ -63,5 +64,16 @@ struct trainlog_mark {
  */
 int trainlog_cut(const char *path, const struct trainlog_mark *at,
 		 struct err *e);
+
+/* The last lines of a log; a missing file has none. */
+struct trainlog_tail {
+	int64_t step;		/* of the last step line; -1: none */
+	int64_t saved;		/* of the last checkpoint line; -1: none */
+	struct json *resume;	/* the last resume line, or NULL */
+};
+
+/* Lines that are damaged are skipped; trainlog_tail_clear() is due. */
+int trainlog_last(const char *path, struct trainlog_tail *last, struct err *e);
+void trainlog_tail_clear(struct trainlog_tail *last);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * job.c - job_run(): the loop (job.h)
  *
- * An update whose loss or gradient is not finite is refused: weights, moments
+ * An update whose loss or gradient is not finite is skipped: weights, moments
  * and the count of updates stay as they are, the log names the first tensor
  * with a bad gradient, and training continues with the next batch.
  */
@@ -25,22 +25,22 @@
 /* ---- one step ---- */
 
 static int
-refuse(struct job *j, uint64_t step, const struct trainer_result *r,
-       struct err *e)
+skip(struct job *j, uint64_t step, const struct trainer_result *r,
+     struct err *e)
 {
 	trainlog_event(j->run.log, "skip", step);
-	trainlog_str(j->run.log, "reason", span_str(r->refused));
+	trainlog_str(j->run.log, "reason", span_str(r->skipped));
 	if (r->tensor)
 		trainlog_str(j->run.log, "tensor", span_str(r->tensor));
 	if (trainlog_end(j->run.log, e) < 0)
 		return -1;
 	progress_erase();
-	warn("step %" PRIu64 ": update refused: %s%s%s", step, r->refused,
+	warn("step %" PRIu64 ": update skipped: %s%s%s", step, r->skipped,
 	     r->tensor ? ", first in " : "", r->tensor ? r->tensor : "");
-	if (++j->refused < JOB_MAX_REFUSED)
+	if (++j->skipped < JOB_MAX_SKIPPED)
 		return 0;
-	return err_set(e, "step %" PRIu64 ": %d updates in a row were refused"
-		       " (the last: %s)", step, j->refused, r->refused);
+	return err_set(e, "step %" PRIu64 ": %d updates in a row were skipped"
+		       " (the last: %s)", step, j->skipped, r->skipped);
 }
 
 static int
@@ -84,9 +84,9 @@ one_step(struct job *j, struct loader *l, struct err *e)
 		return -1;
 	line.lr = schedule_lr(&schedule, (int64_t)b->step);
 	trainer_step(&j->tr, b, line.lr, j->at.updates + 1, &r);
-	if (!r.refused) {
+	if (!r.skipped) {
 		j->at.updates++;
-		j->refused = 0;
+		j->skipped = 0;
 	}
 	j->at.step++;
 	j->at.tokens += tokens;
@@ -100,7 +100,7 @@ one_step(struct job *j, struct loader *l, struct err *e)
 	line.step_s = clock_s() - start;
 	if (log_step(j, &line, e) < 0)
 		return -1;
-	return r.refused ? refuse(j, b->step, &r, e) : 0;
+	return r.skipped ? skip(j, b->step, &r, e) : 0;
 }
 
 /* ---- between steps ---- */
@@ -219,6 +219,17 @@ loop(struct job *j, struct loader *l, struct err *e)
 	}
 }
 
+static void
+warn_idle(const struct job *j)
+{
+	warn("%s: %" PRIu64 " of %" PRId64 " steps are done: nothing to train"
+	     " (use --steps to train further)", j->run.path, j->at.step,
+	     j->o.steps);
+	if (j->run.changed.n)
+		warn("%s: changed options are not stored, since no step would"
+		     " use them", j->run.path);
+}
+
 int
 job_run(struct job *j, struct err *e)
 {
@@ -227,16 +238,17 @@ job_run(struct job *j, struct err *e)
 		.b = (uint32_t)j->o.batch_size,
 		.order = (enum order_kind)j->o.order,
 		.seed = (uint64_t)j->o.seed};
-	struct loader *l = loader_new(&conf, j->at.step);
+	struct loader *l;
 	int rc;
 
+	if (job_is_idle(j)) {
+		warn_idle(j);
+		return 0;
+	}
+	l = loader_new(&conf, j->at.step);
 	j->first_step = j->at.step;
 	j->tokens = 0;
 	j->seconds = 0;
-	if (j->at.step >= (uint64_t)j->o.steps)
-		warn("%s: %" PRIu64 " of %" PRId64 " steps are done: nothing to"
-		     " train (use --steps to train further)", j->run.path,
-		     j->at.step, j->o.steps);
 	progress_start("training", "steps", (uint64_t)j->o.steps);
 	progress_set(j->at.step);
 	rc = loop(j, l, e);

@@ -1,10 +1,10 @@
 /*
- * job.h - a training run: open, run, close
+ * job.h - a training run: open, start, run, close
  *
- * job_open() checks everything that can be checked before the first step, and
- * writes nothing until all checks have passed.  job_run() is the loop: in the
- * state after s updates it evaluates, samples and saves (each if due), then
- * trains on batch s and logs that step.
+ * job_open() checks everything that can be checked before the first step and
+ * writes nothing.  job_start() makes or continues the run folder.  job_run()
+ * is the loop: in the state after s updates it evaluates, samples and saves
+ * (each if due), then trains on batch s and logs that step.
  *
  * The caller owns the table of kernels, so that a test can wrap it.
  */
@@ -15,7 +15,7 @@
 #include "train/run_dir.h"
 #include "train/trainer.h"
 
-enum { JOB_MAX_REFUSED = 10 };	/* updates in a row; then the run ends */
+enum { JOB_MAX_SKIPPED = 10 };	/* updates in a row; then the run ends */
 
 struct job_prompt {
 	struct span text;
@@ -31,21 +31,29 @@ struct job {
 	struct trainer tr;
 	struct run_dir run;
 	struct run_state at;
-	const struct job_prompt *prompts;	/* borrowed; for job_run() */
+	const struct job_prompt *prompts;	/* borrowed; for job_start() */
 	size_t nprompts;
 	double peak;		/* operations per second; 0: unknown */
 	/* since this start */
 	uint64_t first_step, tokens;
 	double seconds, last_loss;
-	int refused;		/* updates in a row */
+	int skipped;		/* updates in a row */
 };
 
 /*
  * cmd: the command line (options_init(), then args_parse()).  Returns with
- * the weights set and the log open.  -1: error; job_close() is still due.
+ * the weights set.  -1: error; job_close() is still due.
  */
 int job_open(struct job *j, const struct options *cmd, struct kernels *k,
 	     struct err *e);
+
+/*
+ * Write config.json and open the log.  A resume with nothing left to do
+ * (job_is_idle()) writes neither, so that options given by mistake leave no
+ * trace.
+ */
+int job_start(struct job *j, struct err *e);
+int job_is_idle(const struct job *j);
 
 /* 0: done; a signal number: saved, end by it; -1: error. */
 int job_run(struct job *j, struct err *e);

@@ -54,9 +54,8 @@ lock(struct run_dir *r, struct err *e)
 	return 0;
 }
 
-/* What a killed run left must not keep this one from starting. */
-static void
-sweep(const struct run_dir *r)
+void
+run_dir_sweep(const struct run_dir *r)
 {
 	struct err why = {0};
 
@@ -71,6 +70,30 @@ skipped(void *ctx, const char *msg)
 	warn("%s: skipping this checkpoint", msg);
 }
 
+/* No checkpoint is left: was there none yet? */
+static int
+check_never_saved(const struct run_dir *r, struct err *e)
+{
+	char *log = path_join(r->path, "train.jsonl");
+	char *latest = path_join(r->path, "latest");
+	struct trainlog_tail last;
+	struct stat st;
+	int rc = trainlog_last(log, &last, e);
+
+	if (rc == 0 && last.saved >= 0)
+		rc = err_set(e, "%s: no checkpoint is left, but the log has one"
+			     " of step %" PRId64 " (put it back, or start a new"
+			     " run in another folder)", r->path, last.saved);
+	else if (rc == 0 && lstat(latest, &st) == 0)
+		rc = err_set(e, "%s: no checkpoint is left, but latest is a"
+			     " link to one (put it back, or start a new run in"
+			     " another folder)", r->path);
+	trainlog_tail_clear(&last);
+	free(latest);
+	free(log);
+	return rc;
+}
+
 int
 run_dir_find(struct run_dir *r, struct err *e)
 {
@@ -79,10 +102,9 @@ run_dir_find(struct run_dir *r, struct err *e)
 
 	if (lock(r, e) < 0)
 		return -1;
-	sweep(r);
 	n = ckpt_count(r->path, e);
 	if (n <= 0)
-		return (int)n;
+		return n < 0 ? -1 : check_never_saved(r, e);
 	r->from = ckpt_newest(r->path, skipped, NULL, &why);
 	return r->from ? 0 : err_set(e, "%s (use --init-from to start a new"
 				     " run from the weights of a checkpoint)",
@@ -111,7 +133,7 @@ run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e)
 	if (n)
 		return err_set(e, "%s: already holds a run (use --resume to"
 			       " continue it)", r->path);
-	sweep(r);
+	run_dir_sweep(r);
 	return 0;
 }
 
@@ -138,9 +160,9 @@ run_dir_add_history(struct run_dir *r, uint64_t step, const struct kernels *k,
 	buf_putc(&r->history, '}');
 }
 
-static int
-write_config(const struct run_dir *r, const struct options *o,
-	     const struct data_id *id, struct err *e)
+int
+run_dir_config(const struct run_dir *r, const struct options *o,
+	       const struct data_id *id, struct err *e)
 {
 	char *path = path_join(r->path, "config.json");
 	struct output *out = output_open(path, e);
@@ -163,16 +185,14 @@ write_config(const struct run_dir *r, const struct options *o,
 }
 
 int
-run_dir_start(struct run_dir *r, const struct options *o,
-	      const struct data_id *id, const struct run_state *at,
-	      struct err *e)
+run_dir_log(struct run_dir *r, const struct run_state *at, struct err *e)
 {
 	int64_t step = (int64_t)at->step;
 	struct trainlog_mark mark = {at->step, at->last_eval == step,
 		at->last_sample == step};
 	char *path = path_join(r->path, "train.jsonl");
 
-	if (write_config(r, o, id, e) == 0 && trainlog_cut(path, &mark, e) == 0)
+	if (trainlog_cut(path, &mark, e) == 0)
 		r->log = trainlog_open(path, e);
 	free(path);
 	return r->log ? 0 : -1;

@@ -23,11 +23,14 @@ void run_dir_init(struct run_dir *r, const char *path);
 int run_dir_close(struct run_dir *r, struct err *e);	/* -1: log not saved */
 
 /*
- * For a resume: lock the folder, remove what a killed run left, and set
- * r->from to the newest valid checkpoint.  r->from stays NULL if there is no
- * checkpoint at all: the run was killed before its first one and starts over.
+ * For a resume: lock the folder and set r->from to the newest valid checkpoint.
+ * r->from stays NULL if the run was killed before its first checkpoint and
+ * starts over; if it had one that is gone, that is an error.
  */
 int run_dir_find(struct run_dir *r, struct err *e);
+
+/* Remove what a killed run left; a failure is only a warning. */
+void run_dir_sweep(const struct run_dir *r);
 
 /* For a new run: make the folder, which must not hold a run, and lock it. */
 int run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e);
@@ -36,10 +39,11 @@ int run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e);
 void run_dir_add_history(struct run_dir *r, uint64_t step,
 			 const struct kernels *k, double peak);
 
-/* Write config.json; open the log, truncated to the state `at`. */
-int run_dir_start(struct run_dir *r, const struct options *o,
-		     const struct data_id *id, const struct run_state *at,
-		  struct err *e);
+int run_dir_config(const struct run_dir *r, const struct options *o,
+		   const struct data_id *id, struct err *e);
+
+/* Open the log, truncated to the state `at`. */
+int run_dir_log(struct run_dir *r, const struct run_state *at, struct err *e);
 
 /*
  * Write a checkpoint (unless this step has one), its line in the log, and

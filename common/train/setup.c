@@ -2,8 +2,8 @@
  * setup.c - job_open(): from a command line to a model ready to train (job.h)
  *
  * Checks run in the order in which a user wants to see them fail: options,
- * tokenizer, shards, shape, weights.  The run folder is touched last.  A
- * resume reads the stored options first and applies the command line to them.
+ * tokenizer, shards, shape, weights.  A resume reads the stored options first
+ * and applies the command line to them.  Nothing is written here: start.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -219,6 +219,10 @@ restore(struct job *j, struct err *e)
 		return err_set(e, "%s/train_state.json: step is %" PRIu64
 			       ", which is not that of the folder's name",
 			       from, j->at.step);
+	if (j->at.step > (uint64_t)j->o.steps)
+		return err_set(e, "--steps is %" PRId64 ", but %" PRIu64
+			       " steps of %s are done", j->o.steps, j->at.step,
+			       j->run.path);
 	j->run.saved = (int64_t)j->at.step;
 	if (state_load_tensors(from, j->tr.m, &j->tr.opt, &why) == 0)
 		return 0;
@@ -253,35 +257,6 @@ prepare(struct job *j, const struct options *cmd, struct kernels *k,
 	return rc < 0 ? -1 : set_model(j, k, e);
 }
 
-/* ---- the log of a resume ---- */
-
-static int
-log_resume(struct job *j, struct err *e)
-{
-	trainlog_event(j->run.log, "resume", j->at.step);
-	trainlog_str(j->run.log, "checkpoint",
-		     span_str(strrchr(j->run.from, '/') + 1));
-	trainlog_str(j->run.log, "changed", buf_span(&j->run.changed));
-	return trainlog_end(j->run.log, e);
-}
-
-/* With a changed schedule the learning rate jumps here. */
-static int
-log_lr_restart(struct job *j, struct err *e)
-{
-	struct schedule now = options_schedule(&j->o);
-	struct schedule was = options_schedule(&j->stored);
-	double old = schedule_lr(&was, (int64_t)j->at.step);
-	double lr = schedule_lr(&now, (int64_t)j->at.step);
-
-	if (old == lr)
-		return 0;
-	trainlog_event(j->run.log, "lr_restart", j->at.step);
-	trainlog_real(j->run.log, "lr_before", old);
-	trainlog_real(j->run.log, "lr", lr);
-	return trainlog_end(j->run.log, e);
-}
-
 struct state_src
 job_state(const struct job *j)
 {
@@ -310,20 +285,7 @@ job_open(struct job *j, const struct options *cmd, struct kernels *k,
 	j->peak = j->o.peak_tflops > 0 ? j->o.peak_tflops * 1e12 :
 		k->peak ? k->peak(k, (enum kdtype)j->o.dtype) : 0;
 	src = job_state(j);
-	if ((cmd->resume ? state_room(j->run.path, &src, e) :
-	     run_dir_make(&j->run, &src, e)) < 0)
-		return -1;
-	run_dir_add_history(&j->run, j->at.step, k, j->peak);
-	if (run_dir_start(&j->run, &j->o, &j->data.id, &j->at, e) < 0)
-		return -1;
-	if (!j->run.from)
-		return 0;
-	if (ckpt_link(j->run.path, j->run.from, e) < 0 ||
-	    log_resume(j, e) < 0 || log_lr_restart(j, e) < 0)
-		return -1;
-	/* a kill may have come between a save and this */
-	run_dir_prune(&j->run, j->o.keep, j->at.step);
-	return 0;
+	return cmd->resume ? state_room(j->run.path, &src, e) : 0;
 }
 
 int

@@ -11,7 +11,7 @@
 
 /* Where a run is.  Everything else follows from step and options. */
 struct run_state {
-	uint64_t step;		/* updates made or refused; the next batch */
+	uint64_t step;		/* updates made or skipped; the next batch */
 	uint64_t updates;	/* made: t of AdamW */
 	uint64_t tokens;	/* trained on */
 	int64_t last_eval, last_sample;	/* step, -1: never */

@@ -130,13 +130,13 @@ trainer_step(struct trainer *t, const struct batch *b, double lr,
 	queue_batch(t, b);
 	r->grad_norm = optim_norm(&t->opt);
 	mean_loss(t, b, r);
-	r->refused = r->tensor = NULL;
+	r->skipped = r->tensor = NULL;
 	if (isfinite(r->loss) && isfinite(r->grad_norm)) {
 		optim_step(&t->opt, lr, r->grad_norm, (int64_t)update);
 		t->k->sync(t->k);
 		return;
 	}
-	r->refused = !b->targets ? "no target tokens" :
+	r->skipped = !b->targets ? "no target tokens" :
 		!isfinite(r->loss) ? "loss is not finite" :
 		"gradient is not finite";
 	bad = optim_first_bad(&t->opt);

@@ -46,14 +46,14 @@ struct trainer_result {
 	double loss;		/* mean over target tokens, before the update */
 	double z_loss;		/* what z-loss added; -1: off */
 	double grad_norm;	/* before clipping */
-	const char *refused;	/* why there was no update, or NULL */
-	const char *tensor;	/* if refused: first with a bad gradient */
+	const char *skipped;	/* why there was no update, or NULL */
+	const char *tensor;	/* if skipped: first with a bad gradient */
 };
 
 /*
  * Forward, backward and update.  update: number of this update, from 1 (t of
  * AdamW).  If the loss or the gradient is not finite, weights and moments stay
- * as they were and r->refused says why.  Returns when the update is done.
+ * as they were and r->skipped says why.  Returns when the update is done.
  */
 void trainer_step(struct trainer *t, const struct batch *b, double lr,
 		  uint64_t update, struct trainer_result *r);

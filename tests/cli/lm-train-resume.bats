@@ -338,8 +338,70 @@ load lm-train
 @test "killed before the first checkpoint, it starts over" {
 	cp -r "$W/base" "$T/r"
 	rm -r "$T"/r/step-* "$T/r/latest"
+	sed -i '/"type":"checkpoint"/,$d' "$T/r/train.jsonl"
+	[ "$(wc -l < "$T/r/train.jsonl")" = 4 ]
 	resume "$T/r"
 	same_run "$W/base" "$T/r"
+	# not even the log is there yet
+	rm -r "$T"/r/step-* "$T/r/latest" "$T/r/train.jsonl"
+	resume "$T/r"
+	same_run "$W/base" "$T/r"
+}
+
+# A listing with times and sums, to see that nothing was touched.
+whole() {
+	(cd "$1" && find . -printf '%p %l %T@\n' | sort &&
+		find . -type f -exec cksum {} + | sort)
+}
+
+@test "lost checkpoints are an error, nothing is touched" {
+	cp -r "$W/base" "$T/r"
+	rm -r "$T"/r/step-* "$T/r/latest"
+	mkdir "$T/r/.step-00000009.1.tmp"
+	whole "$T/r" > "$T/before"
+	refused resume "$T/r"
+	[[ $stderr == *"$T/r: no checkpoint is left, but the log has one of step 8 "* ]]
+	refused resume "$T/r" --steps 20 --lr 9 --allow-changed-config
+	whole "$T/r" | diff "$T/before" -
+	# the link alone says that there was one
+	sed -i '/"type":"checkpoint"/d' "$T/r/train.jsonl"
+	ln -s step-00000008 "$T/r/latest"
+	whole "$T/r" > "$T/before"
+	refused resume "$T/r"
+	[[ $stderr == *"$T/r: no checkpoint is left, but latest is a link to one "* ]]
+	whole "$T/r" | diff "$T/before" -
+}
+
+@test "a mistaken resume changes nothing" {
+	cp -r "$W/base" "$T/r"
+	whole "$T/r" > "$T/before"
+	# fewer steps than are done
+	refused resume "$T/r" --steps 5
+	[[ $stderr == *"--steps is 5, but 8 steps of $T/r are done"* ]]
+	# prompts that cannot be read, a log that is not one
+	echo '{"prompt":3}' > "$T/p.jsonl"
+	refused resume "$T/r" --steps 9 --prompts "$T/p.jsonl"
+	refused resume "$T/r" --steps 9 --warmup-steps 9 --min-lr 5 --allow-changed-config
+	refused resume "$T/r" --steps 9 --val-data "$T/nowhere"
+	refused resume "$T/r" --steps 9 --device tpu
+	whole "$T/r" | diff "$T/before" -
+	# nothing is left to train, so nothing is stored
+	cp "$T/r/config.json" "$T/c"
+	cp "$T/r/train.jsonl" "$T/l"
+	run --separate-stderr resume "$T/r" --lr 9 --allow-changed-config
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"nothing to train"*"changed options are not stored"* ]]
+	cmp "$T/c" "$T/r/config.json"
+	cmp "$T/l" "$T/r/train.jsonl"
+	# but what the run lacks at its end is done and logged
+	resume "$T/r" --val-data "$W/val"
+	tail -n 1 "$T/r/train.jsonl" | grep -q '"type":"eval","step":8,'
+	# a damaged log: the config is not replaced
+	echo 'not a line' > "$T/r/train.jsonl"
+	cp "$T/r/config.json" "$T/c"
+	refused resume "$T/r" --steps 9
+	[[ $stderr == *"train.jsonl:1: not an object with type and step"* ]]
+	cmp "$T/c" "$T/r/config.json"
 }
 
 @test "full disk: status 2, the old checkpoint is unchanged" {

@@ -132,6 +132,8 @@ run_with(const struct options *o, struct kernels *k,
 
 	j.prompts = p;
 	j.nprompts = TEST_COUNT(p);
+	if (rc == 0)
+		rc = job_start(&j, e);
 	if (rc == 0 && before)
 		before(&j);
 	if (rc == 0)

@@ -23,7 +23,7 @@ fill(struct batch *b)
 	b->targets = B * T;
 }
 
-/* A batch is memorized; one without targets is refused. */
+/* A batch is memorized; one without targets is skipped. */
 static void
 steps(void **state)
 {
@@ -52,7 +52,7 @@ steps(void **state)
 	first = r.loss;
 	for (n = 2; n <= 30; n++) {
 		trainer_step(&t, &b, 1e-2, n, &r);
-		assert_null(r.refused);
+		assert_null(r.skipped);
 	}
 	assert_true(r.loss < first / 2);
 	trainer_eval(&t, &b, 2);
@@ -61,7 +61,7 @@ steps(void **state)
 	for (n = 0; n < B * T; n++)
 		b.target[n] = -1;
 	trainer_step(&t, &b, 1e-2, 31, &r);
-	assert_string_equal(r.refused, "no target tokens");
+	assert_string_equal(r.skipped, "no target tokens");
 	batch_clear(&b);
 	trainer_clear(&t);
 	k->close(k);

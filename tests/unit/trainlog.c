@@ -107,12 +107,43 @@ cut_refuses_other_files(void **state)
 	assert_int_equal(trainlog_cut(test_path(*state, "no"), &at, &e), 0);
 }
 
+static void
+last_lines(void **state)
+{
+	static const char log[] =
+		"{\"type\":\"step\",\"step\":6}\n"
+		"{\"type\":\"checkpoint\",\"step\":7}\n"
+		"{\"type\":\"resume\",\"step\":7,\"n\":1}\n"
+		"{\"type\":\"resume\",\"step\":7,\"n\":2}\n"
+		"{\"type\":\"sample\",\"step\":7,\"text\":\"\\\"resume\\\"\"}\n"
+		"{\"type\":\"step\",\"step\":7}\n"
+		"damaged \"step\"\n"
+		"{\"type\":\"step\",\"step\":8}";
+	const char *path = test_path(*state, "log");
+	struct trainlog_tail last;
+	struct err e = {0};
+	int64_t n = 0;
+
+	test_write(path, log, sizeof log - 1);
+	assert_int_equal(trainlog_last(path, &last, &e), 0);
+	assert_int_equal(last.step, 7);
+	assert_int_equal(last.saved, 7);
+	assert_int_equal(json_get_int(last.resume, "n", &n, &e), 0);
+	assert_int_equal(n, 2);
+	trainlog_tail_clear(&last);
+	assert_int_equal(trainlog_last(test_path(*state, "no"), &last, &e), 0);
+	assert_int_equal(last.step, -1);
+	assert_int_equal(last.saved, -1);
+	assert_null(last.resume);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(step_keys),
 		TEST_IN_FOLDER(cut),
+		TEST_IN_FOLDER(last_lines),
 		TEST_IN_FOLDER(cut_refuses_other_files),
 	};
 

@@ -1,8 +1,9 @@
 /*
  * trainlog: any bytes as a log that a resume cuts back
  *
- * The cut keeps a prefix that ends with a line, or refuses and keeps all;
- * a second cut at the same step changes nothing.
+ * The last lines can be found in any file.  The cut keeps a prefix that ends
+ * with a line, or refuses and keeps all; a second cut at the same step changes
+ * nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,12 +47,16 @@ cut_at(const uint8_t *data, size_t size, uint64_t step)
 {
 	struct trainlog_mark at = {step, size & 1, size & 2};
 	FILE *f = fopen(path, "w");
+	struct trainlog_tail last;
 	struct err e = {0};
 	char *once, *twice;
 	size_t n, m;
 	int rc;
 
 	must(f && fwrite(data, 1, size, f) == size && fclose(f) == 0);
+	must(trainlog_last(path, &last, &e) == 0);
+	must(last.step >= -1 && last.saved >= -1);
+	trainlog_tail_clear(&last);
 	rc = trainlog_cut(path, &at, &e);
 	once = content(&n);
 	must(n <= size && (n == 0 || !memcmp(once, data, n)));
