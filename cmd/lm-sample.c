@@ -18,6 +18,7 @@
 #include "model/config.h"
 #include "record/safetensors.h"
 #include "sample/complete.h"
+#include "sample/front.h"
 #include "sample/score.h"
 
 static const char *const dtypes[] = { "auto", "bf16", "fp32", NULL };
@@ -28,7 +29,7 @@ static struct {
 	int64_t max_tokens, top_k, seed, batch;
 	double temperature, top_p, min_p;
 	struct arg_list stop;
-	int bos, dtype, json, prompt_given;
+	int bos, bos_given, dtype, json, prompt_given;
 } opt = {
 	.max_tokens = 128, .seed = 1, .batch = 8, .top_p = 1, .bos = 1,
 };
@@ -41,7 +42,8 @@ static const struct arg table[] = {
 		   "Tokenizer, if not the folder's"),
 	OPT_ENUM("dtype", &opt.dtype, "TYPE", dtypes,
 		 "Weights and arithmetic"),
-	OPT_BOOL("bos", &opt.bos, "Put BOS before each text"),
+	OPT_BOOL("bos", &opt.bos, "BOS before each text, as in training",
+		 .given = &opt.bos_given),
 	OPT_GROUP("Generation"),
 	OPT_STR("prompt", &opt.prompt, "TEXT", "One prompt",
 		.given = &opt.prompt_given),
@@ -88,7 +90,7 @@ struct loaded {
 	struct kernels *k;
 	struct model_config config;
 	struct llama *llama;
-	struct vocab *vocab;
+	struct vocab *vocab, *own;	/* own: the folder's, if another one */
 	struct bpe *bpe;
 };
 
@@ -110,19 +112,17 @@ check_options(int first, int argc)
 
 /* Warn of a tokenizer whose ids mean other words to the model. */
 static void
-compare_tokenizers(const struct vocab *v)
+compare_tokenizers(struct loaded *l)
 {
 	struct buf path = {0};
-	struct vocab *own = NULL;
 	struct err e = {0};
 
 	buf_printf(&path, "%s/tokenizer.json%c", opt.model, '\0');
 	if (access(path.p, F_OK) == 0)
-		own = vocab_load(path.p, NULL, &e);
-	if (own && own->fingerprint != v->fingerprint)
+		l->own = vocab_load(path.p, NULL, &e);
+	if (l->own && l->own->fingerprint != l->vocab->fingerprint)
 		warn("%s: not the tokenizer of %s: the text may be garbled",
 		     opt.tokenizer, opt.model);
-	vocab_free(own);
 	buf_clear(&path);
 }
 
@@ -145,7 +145,7 @@ load_tokenizer(struct loaded *l, struct err *e)
 			       opt.model, (long long)l->config.vocab);
 	buf_clear(&path);
 	if (l->vocab && opt.tokenizer)
-		compare_tokenizers(l->vocab);
+		compare_tokenizers(l);
 	if (l->vocab)
 		l->bpe = bpe_new(l->vocab, e);
 	return l->bpe ? 0 : -1;
@@ -174,6 +174,35 @@ load_model(struct loaded *l, struct err *e)
 	return rc;
 }
 
+/* The tokens before each text. */
+static int
+set_front(const struct loaded *l, struct ids *front, struct err *e)
+{
+	const struct vocab *v = l->own ? l->own : l->vocab;
+	int64_t bos = l->config.bos < 0 && v ? v->bos : l->config.bos;
+	enum front_source who;
+
+	if (front_load(opt.model, &l->config, v, front, &who, e) < 0)
+		return -1;
+	if (!opt.bos && front->n)
+		warn("without BOS, although %s: expect worse text",
+		     who == FRONT_RUN ?
+		     "every training document began with one" :
+		     "the model's tokenizer adds it");
+	if (!opt.bos)
+		front->n = 0;
+	if (!opt.bos || !opt.bos_given || front->n)
+		return 0;
+	if (bos < 0)
+		return err_set(e, "%s: no BOS token is named, so --bos has "
+			       "none to put", opt.model);
+	warn("with BOS, although %s: expect worse text", who == FRONT_RUN ?
+	     "no training document began with one" :
+	     "the model's tokenizer does not add it");
+	ids_add(front, (uint32_t)bos);
+	return 0;
+}
+
 static void
 unload(struct loaded *l)
 {
@@ -181,6 +210,7 @@ unload(struct loaded *l)
 	l->k->close(l->k);
 	bpe_free(l->bpe);
 	vocab_free(l->vocab);
+	vocab_free(l->own);
 }
 
 static int
@@ -236,10 +266,8 @@ main(int argc, char **argv)
 	c.out = output_open(opt.output, &e);
 	if (!c.out)
 		die_err(&e);
-	c.bos = opt.bos ? l.config.bos : -1;
-	if (!opt.bos && l.config.bos >= 0)
-		warn("without BOS, although every training document began "
-		     "with one: expect worse text");
+	if (set_front(&l, &c.front, &e) < 0)
+		die_err(&e);
 	c.g = generator_new(l.llama, l.vocab);
 	c.v = l.vocab;
 	c.enc = l.bpe ? bpe_enc_new(l.bpe, 1 << 20) : NULL;
@@ -254,6 +282,7 @@ main(int argc, char **argv)
 		session_print_rate(&c, stderr);
 	bpe_enc_free(c.enc);
 	generator_free(c.g);
+	free(c.front.v);
 	unload(&l);
 	return EXIT_OK;
 }

@@ -34,15 +34,15 @@ session_encode(struct session *s, const struct prompt_text *t, int first,
 void
 session_encode_start(struct session *s, struct span text, struct ids *out)
 {
-	if (s->bos >= 0)
-		ids_add(out, (uint32_t)s->bos);
+	for (size_t i = 0; i < s->front.n; i++)
+		ids_add(out, s->front.v[i]);
 	bpe_encode(s->enc, text, out);
 }
 
 int
 session_no_context(struct err *e)
 {
-	return err_set(e, "the text is empty and the model has no BOS token: "
+	return err_set(e, "the text is empty and no BOS is put before it: "
 		       "there is nothing to start from");
 }
 

@@ -17,7 +17,7 @@ struct session {
 	const struct vocab *v;	/* NULL: no tokenizer, token ids only */
 	struct bpe_enc *enc;	/* NULL where v is */
 	struct output *out;
-	int64_t bos;		/* put before every text; -1: none */
+	struct ids front;	/* put before every text; owned by the caller */
 	int json;
 	int64_t positions;	/* context length of the model; 0: unknown */
 	double start;		/* clock_s() before the first text */
@@ -28,14 +28,14 @@ struct session {
 
 /*
  * Append the ids of a text, or the ids that were given instead of one.
- * first: it starts a sequence, so BOS goes before it (never before given
+ * first: it starts a sequence, so `front` goes before it (never before given
  * ids), and a space at its end is counted.  Otherwise it continues one.  -1: a
  * text, but no tokenizer.
  */
 int session_encode(struct session *s, const struct prompt_text *t, int first,
 		   struct ids *out, struct err *e);
 
-/* Append BOS, if wanted, and the ids of a text; there is a tokenizer. */
+/* Append `front` and the ids of a text; there is a tokenizer. */
 void session_encode_start(struct session *s, struct span text, struct ids *out);
 
 /* The error of a sequence that would start with no token; -1. */

@@ -120,6 +120,17 @@ open_shards(const struct dataset *d, struct options *o,
 	return NULL;
 }
 
+/* What pack put before each document; foreign formats do not say. */
+static int64_t
+train_bos(const struct dataset *d)
+{
+	const struct shard_info *i = shards_info(d->train);
+
+	if (i->format == SHARD_ASSAY)
+		return i->has_bos ? i->bos : -1;
+	return d->vocab ? d->vocab->bos : i->bos;
+}
+
 int
 dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 	     const char *folder, struct err *e)
@@ -134,6 +145,7 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 	d->id.hash = shards_info(d->train)->hash;
 	d->id.tokens = shards_info(d->train)->tokens;
 	d->id.windows = shards_windows(d->train, (uint32_t)o->seq_len);
+	d->id.bos = train_bos(d);
 	if (!o->val_data.n)
 		return !o->eval_every ? 0 :
 			err_set(e, "--eval-every needs --val-data");
@@ -174,13 +186,11 @@ dataset_special_ids(struct dataset *d, struct model_config *c)
 	const struct shard_info *i = shards_info(d->train);
 	struct vocab *v = d->vocab;
 
-	if (i->format == SHARD_ASSAY) {
-		c->bos = i->has_bos ? i->bos : -1;
+	c->bos = d->id.bos;
+	if (i->format == SHARD_ASSAY)
 		c->eos = i->has_eos ? i->eos : -1;
-	} else {
-		c->bos = v ? v->bos : i->bos;
+	else
 		c->eos = v ? v->eos : i->eos;
-	}
 	if (v && v->bos < 0)
 		v->bos = c->bos;
 	if (v && v->eos < 0)

@@ -104,7 +104,12 @@ state_json(const struct state_src *s, struct buf *b)
 		   d->hash, d->tokens, d->windows);
 	buf_printf(b, "  \"val_hash\": \"%016" PRIx64
 		   "\",\n  \"tokenizer_fingerprint\": \"%016" PRIx64
-		   "\",\n  \"config\": {\n  ", d->val_hash, d->fingerprint);
+		   "\",\n", d->val_hash, d->fingerprint);
+	if (d->bos >= 0)
+		buf_printf(b, "  \"bos_token_id\": %" PRId64 ",\n", d->bos);
+	else
+		buf_puts(b, "  \"bos_token_id\": null,\n");
+	buf_puts(b, "  \"config\": {\n  ");
 	options_json(s->o, b);
 	buf_puts(b, "\n  },\n  \"history\": [");
 	buf_put(b, s->history.p, s->history.n);
