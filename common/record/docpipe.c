@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/pipeline.h"
 #include "base/progress.h"
 
@@ -20,6 +21,8 @@ struct result {
 };
 
 struct docpipe {
+	const char *const *paths;
+	size_t npaths;
 	struct doc_reader *reader;
 	struct doc_parser **parser;	/* [threads] */
 	int threads, runs;
@@ -36,6 +39,8 @@ docpipe_open(const char *const *paths, size_t n, const struct doc_opts *o,
 	struct docpipe *p = xcalloc(1, sizeof(*p));
 	int i;
 
+	p->paths = paths;
+	p->npaths = n;
 	p->reader = doc_reader_open(paths, n, o);
 	if (passes > 1)
 		input_keep(doc_reader_input(p->reader));
@@ -212,6 +217,17 @@ pipe_drop(void *ctx, void *item)
 	doc_batch_free(b);
 }
 
+static void
+warn_empty(const struct docpipe *p)
+{
+	if (p->npaths > 1)
+		warn("no documents in %zu files, the first is %s", p->npaths,
+		     p->paths[0]);
+	else
+		warn("%s: no documents", !p->npaths ||
+		     path_is_std(p->paths[0]) ? "<stdin>" : p->paths[0]);
+}
+
 int
 docpipe_run(struct docpipe *p, const struct docpipe_pass *pass,
 	    struct err *e)
@@ -232,5 +248,7 @@ docpipe_run(struct docpipe *p, const struct docpipe_pass *pass,
 	if (pass->label)
 		progress_stop();
 	results_free(p);
+	if (r == 0 && p->runs == 1 && !p->next)
+		warn_empty(p);
 	return r;
 }

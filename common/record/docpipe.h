@@ -75,7 +75,7 @@ struct input *docpipe_input(struct docpipe *p);
 /*
  * Read the whole input once, from its start.  Each batch has the number of
  * its first document in `first`: for write(), and with DOCPIPE_LINES for
- * block() too.  0, or -1.
+ * block() too.  Warns of an input without documents.  0, or -1.
  */
 int docpipe_run(struct docpipe *p, const struct docpipe_pass *pass,
 		struct err *e);

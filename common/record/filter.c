@@ -118,8 +118,8 @@ filter_commit(struct filter *f, struct span extra, struct err *e)
 	if (f->stats)
 		all[n++] = f->stats;
 	status = f->o->check &&
-		(f->docs.docs_dropped || f->cuts || f->found) ?
-		EXIT_ANSWER : EXIT_OK;
+		(f->docs.docs_dropped || f->cuts || f->found ||
+		 !f->docs.docs_in) ? EXIT_ANSWER : EXIT_OK;
 	if (output_commit_all(all, n, e))
 		status = -1;
 	else

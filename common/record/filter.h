@@ -93,7 +93,7 @@ struct doc_stats *filter_stats(struct filter *f);
  * Give all outputs their names, or none.  extra, if not empty: the program's
  * own members of --stats, without braces.  Warns of bad lines.  Frees f in any
  * case.  Returns EXIT_OK, EXIT_ANSWER (--check, and something was dropped, cut
- * or found), or -1.
+ * or found, or there was no document), or -1.
  */
 int filter_commit(struct filter *f, struct span extra, struct err *e);
 

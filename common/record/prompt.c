@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "stream/input.h"
 
 struct prompt_reader {
@@ -19,7 +20,7 @@ struct prompt_reader {
 	enum prompt_kind kind;
 	struct chunk chunk;
 	size_t at;		/* in chunk */
-	uint64_t lineno;
+	uint64_t lineno, lines;	/* lines: not blank */
 };
 
 enum { BLOCK = 1 << 16 };
@@ -208,6 +209,10 @@ prompt_next(struct prompt_reader *r, struct prompt_line *l, struct err *e)
 		if (r->at == r->chunk.n) {
 			int rc = input_chunk(r->in, &r->chunk, BLOCK, e);
 
+			if (rc == 0 && !r->lines++)
+				warn("%s: no lines to read",
+				     path_is_std(r->path) ? "<stdin>" :
+				     r->path);
 			if (rc <= 0)
 				return rc;
 			r->at = 0;
@@ -223,6 +228,7 @@ prompt_next(struct prompt_reader *r, struct prompt_line *l, struct err *e)
 			int rc = parse(r, p, n, l, e);
 
 			r->lineno++;
+			r->lines++;
 			if (rc < 0)
 				prompt_line_clear(l);
 			return rc < 0 ? -1 : 1;

@@ -306,6 +306,11 @@ finish(struct shard_writer *w, struct err *e)
 {
 	size_t i;
 
+	/* Their readers take a file without ids for a damaged one. */
+	if ((w->format == SHARD_LLMC || w->format == SHARD_NANOGPT) &&
+	    w->files == 1 && !w->tokens)
+		return err_set(e, "%s: no tokens: %s has no empty shards",
+			       w->dir, shard_format_names[w->format]);
 	if (file_end(w, 1, e) < 0)
 		return -1;
 	for (i = 0; i < w->nout; i++)

@@ -111,6 +111,17 @@ stops_in(const struct decompress *s, const char *magic, size_t n)
 	       !memcmp(s->raw, magic, s->len);
 }
 
+/* An upload that failed leaves a file of 0 bytes: it is not a frame. */
+static int
+only_named(const struct decompress *s)
+{
+	size_t n = strlen(s->name);
+
+	return s->len == 0 && s->fd != STDIN_FILENO &&
+	       ((n > 4 && !strcmp(s->name + n - 4, ".zst")) ||
+		(n > 3 && !strcmp(s->name + n - 3, ".gz")));
+}
+
 static int
 detect(struct decompress *s, struct err *e)
 {
@@ -124,6 +135,9 @@ detect(struct decompress *s, struct err *e)
 			return -1;
 		s->len += (size_t)k;
 	}
+	if (only_named(s))
+		return err_set(e, "%s: 0 bytes, not a compressed file",
+			       s->name);
 	if (stops_in(s, zstd, 4) || stops_in(s, gzip, 3))
 		return err_set(e, "%s: offset %zu: truncated %s header",
 			       s->name, s->len, s->raw[0] == 0x1f ? "gzip"

@@ -7,7 +7,7 @@
  * are accepted, other trailing bytes are an error.  bzip2, xz, lz4, zip and
  * UTF-16 are refused by name.  A truncated or corrupt stream is an error that
  * names the file and the offsets in it and in the decompressed data, never an
- * end.
+ * end.  A file of 0 bytes that is named as a compressed one is truncated, too.
  *
  * A UTF-8 byte-order mark at the start of a file is skipped.  "-" is stdin.
  */

@@ -351,6 +351,23 @@ under_limit() {
 	done
 }
 
+@test "an input without documents: a warning, and an answer for --check" {
+	needs "$ON_DOCS" "does not read documents"
+	printf '\n \n' > none.jsonl
+	for c in "$ON_DOCS none.jsonl" "$ON_DOCS none.jsonl none.jsonl" \
+		"$ON_DOCS < none.jsonl"; do
+		rm -rf out
+		sh_run "$c > /dev/null"
+		[ "$status" -eq 0 ] || { cat err; false; }
+		[ "$(grep -c 'warning: .*no documents' err)" = 1 ]
+		sh_run "${c/$PROGRAM/$PROGRAM -q} > /dev/null"
+		! grep -q 'no documents' err
+		"$PROGRAM" --options | grep -qxe --check || continue
+		sh_run "${c/$PROGRAM/$PROGRAM --check} > /dev/null"
+		[ "$status" -eq 1 ]
+	done
+}
+
 # The options -x and --name of the list items' Fl macros in a page.
 options_of_page() {
 	grep '^\.It' "$1" | grep -oE 'Fl [^ ,;=]+' | sed -E 's/^Fl /-/' | sort -u

@@ -163,6 +163,17 @@ agrees() {
 	[[ $output == *"$T/lines:1:"*7500* ]]
 }
 
+@test "no prompts and no lines to score are a warning" {
+	echo > "$T/none"
+	for o in --prompts --score; do
+		run --separate-stderr "$BIN/lm-sample" --model $M/llama-gqa \
+			--json $o "$T/none"
+		[ "$status" -eq 0 ]
+		[ -z "$output" ]
+		[[ $stderr == *"warning: $T/none: no lines to read"* ]]
+	done
+}
+
 @test "without a tokenizer token ids work, and text is refused" {
 	cp -r $M/llama-gqa "$T/m"
 	rm -f "$T/m/tokenizer.json"

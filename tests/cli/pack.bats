@@ -310,6 +310,20 @@ times() {
 	cat "$T"/npy/*.npy | u16 | cmp "$T/want"
 }
 
+@test "no shard is written that our own reader refuses as empty" {
+	echo > "$T/none"
+	for f in llmc nanogpt; do
+		run -2 pack --shard-format $f -o "$T/$f" "$T/none"
+		[[ "$output" == *"$f has no empty shards"* ]]
+		[ ! -e "$T/$f" ]
+	done
+	for f in assay megatron datatrove npy; do
+		pack --shard-format $f -o "$T/$f" "$T/none"
+		"$BIN/decode-batch" --tokenizer "$TOK" --shard-format $f \
+			--check "$T/$f"
+	done
+}
+
 @test "65,536 tokens are u16, more are u32, never wrapped" {
 	TOK=tests/data/tok/cl100k_base.tiktoken.zst
 	pack --no-bos --no-eos --shard-format llmc -o "$T/l" "$WEB"

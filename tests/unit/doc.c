@@ -119,8 +119,6 @@ static const struct row {
 	 UINT64_C(0x94c2650c65fb934d)},
 	{"whitespace_runs.jsonl.zst", 4, 0, 0, 3900002,
 	 UINT64_C(0xaef0f3f2fd3f8854)},
-	{"zero_bytes.jsonl.zst", 0, 0, 0, 0,
-	 UINT64_C(0x0000000000000000)},
 	{"zeros_after.jsonl.gz", 400, 0, 0, 116662,
 	 UINT64_C(0x59cb360d0b9c0cac)},
 	{"zst_named_plain.jsonl", 400, 0, 0, 116662,
