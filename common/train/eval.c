@@ -3,43 +3,95 @@
  *
  * Every evaluation uses the same windows: n of them, spread evenly over the
  * evaluation shards.  The loss is the mean over all target tokens, however
- * they are batched; bits per byte divides by the number of text bytes in the
- * target tokens (special tokens have none).
+ * they are batched.  Bits per byte has only the targets that are text: neither
+ * the loss of special tokens nor the spaces that a tokenizer puts in front.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "model/decode.h"
 #include "tokenizer/ids.h"
 #include "train/interrupt.h"
 #include "train/job_priv.h"
 
 struct sums {
-	double loss;		/* nats */
+	double loss;		/* nats, of all targets */
 	uint64_t tokens;	/* targets */
-	uint64_t bytes;		/* of their text */
+	double text_loss;	/* of those that are text */
+	uint64_t bytes;		/* their UTF-8 as the documents have it */
 };
 
-/* Text bytes of a token: SentencePiece's U+2581 is a space. */
+/* Is it what was put around the documents?  Formats of other trainers do not
+ * say what that was. */
+static int
+is_around(const struct job *j, int32_t id)
+{
+	const struct shard_info *i = shards_info(j->data.val);
+	const struct vocab *v = j->data.vocab;
+
+	if (i->format != SHARD_ASSAY)
+		return id == v->bos || id == v->eos;
+	return (i->has_bos && id == i->bos) || (i->has_eos && id == i->eos);
+}
+
+/* Special tokens are not text, and ids without a token are nothing. */
+static int
+is_text(const struct job *j, int32_t id)
+{
+	const struct vocab *v = j->data.vocab;
+
+	return (uint32_t)id < v->n && v->token[id].p &&
+		!(v->flags[id] & VOCAB_SPECIAL) && !is_around(j, id);
+}
+
+/* An added token of which the text is cut out, id >= 0. */
+static int
+is_added(const struct vocab *v, int32_t id)
+{
+	size_t i;
+
+	FIND_FIRST(i, 0, v->nspecial, v->special[i].id >= (uint32_t)id);
+	return i < v->nspecial && v->special[i].id == (uint32_t)id;
+}
+
+/*
+ * Does the tokenizer put a space in front of what follows id?  first: a
+ * document begins there.  A document's own leading space looks the same, and
+ * is taken for it.
+ */
+static int
+puts_space(const struct job *j, int32_t id, int first)
+{
+	const struct vocab *v = j->data.vocab;
+
+	if (first || !is_text(j, id))
+		return v->add_prefix_space || v->sp_prepend;
+	return (v->add_prefix_space || v->sp_prepend == VOCAB_PREPEND_EACH ||
+		v->sp_prepend == VOCAB_PREPEND_ALWAYS) && is_added(v, id);
+}
+
+/* Bytes of the text of a token; SentencePiece's U+2581 is a space. */
 static uint64_t
-token_bytes(const struct vocab *v, int32_t id)
+text_bytes(const struct vocab *v, int32_t id, int space_put)
 {
 	const struct span *t = &v->token[id];
 	uint64_t n = t->n;
 	size_t i;
 
-	if (v->flags[id] & VOCAB_SPECIAL)
-		return 0;
-	for (i = 2; v->kind == VOCAB_SENTENCEPIECE && i < t->n; i++)
+	if (v->kind != VOCAB_SENTENCEPIECE)
+		return n - (space_put && n && t->p[0] == ' ');
+	for (i = 2; i < t->n; i++)
 		if (!memcmp(t->p + i - 2, VOCAB_SPACE, 3))
 			n -= 2;
-	return n;
+	return n - (space_put && t->n > 2 && !memcmp(t->p, VOCAB_SPACE, 3));
 }
 
+/* b has n windows; first: (n, T), 1 where a target begins a document. */
 static void
 add_losses(const struct job *j, const struct batch *b, int64_t n,
-	   struct sums *s)
+	   const uint8_t *first, struct sums *s)
 {
 	const struct vocab *v = j->data.vocab;
 	int64_t i;
@@ -51,8 +103,11 @@ add_losses(const struct job *j, const struct batch *b, int64_t n,
 			continue;
 		s->loss += j->tr.loss[i];
 		s->tokens++;
-		if (v && (uint32_t)id < v->n && v->token[id].p)
-			s->bytes += token_bytes(v, id);
+		if (!v || !is_text(j, id))
+			continue;
+		s->text_loss += j->tr.loss[i];
+		s->bytes += text_bytes(v, id, puts_space(j, b->tok[i],
+							 first[i]));
 	}
 }
 
@@ -64,11 +119,37 @@ log_eval(struct job *j, uint64_t windows, const struct sums *s, struct err *e)
 	trainlog_int(j->run.log, "windows", windows);
 	trainlog_int(j->run.log, "tokens", s->tokens);
 	if (s->bytes)
-		trainlog_real(j->run.log, "bits_per_byte", s->loss / M_LN2 /
-			      (double)s->bytes);
+		trainlog_real(j->run.log, "bits_per_byte", s->text_loss /
+			      (M_LN2 * (double)s->bytes));
 	else
 		trainlog_null(j->run.log, "bits_per_byte");
 	return trainlog_end(j->run.log, e);
+}
+
+/*
+ * Window k as row `row` of b.  The mask that stops at documents says which
+ * targets begin one; in b these are no targets, if it has that mask itself.
+ */
+static int
+read_window(struct batch *b, uint64_t row, const struct batch_source *src,
+	    uint64_t k, uint8_t *first, struct err *e)
+{
+	size_t t = src->t, i;
+	uint32_t *ids;
+	int rc;
+
+	if (batch_window(b, (uint32_t)row, src, k, e) < 0)
+		return -1;
+	memset(first, 0, t);
+	if (src->doc_mask)
+		return 0;
+	ids = xreallocarray(NULL, 2 * t, sizeof *ids);
+	rc = shards_window(src->shards, src->t, k, 1, ids, ids + t, first,
+			   NULL, e);
+	for (i = 0; i < t; i++)
+		first[i] = !first[i];
+	free(ids);
+	return rc;
 }
 
 int
@@ -79,6 +160,7 @@ job_evaluate(struct job *j, struct err *e)
 	uint64_t micro = (uint64_t)j->o.micro_batch;
 	uint64_t want = (uint64_t)j->o.eval_windows;
 	uint64_t n = want && want < all ? want : all;
+	uint8_t *first = xmalloc((size_t)micro * src.t);
 	struct sums s = {0};
 	struct batch b;
 	int rc = 0;
@@ -87,16 +169,17 @@ job_evaluate(struct job *j, struct err *e)
 	for (at = 0; at < n && rc == 0; at += k) {
 		k = n - at < micro ? n - at : micro;
 		for (i = 0; i < k && rc == 0; i++)
-			rc = batch_window(&b, (uint32_t)i, &src,
-					  (uint64_t)((unsigned __int128)
-						     (at + i) * all / n), e);
+			rc = read_window(&b, i, &src, (uint64_t)
+					 ((unsigned __int128)(at + i) * all /
+					  n), first + i * src.t, e);
 		if (rc < 0)
 			break;
 		trainer_eval(&j->tr, &b, (int64_t)k);
-		add_losses(j, &b, (int64_t)k, &s);
+		add_losses(j, &b, (int64_t)k, first, &s);
 		rc = interrupt_pending() != 0;
 	}
 	batch_clear(&b);
+	free(first);
 	if (rc)
 		return rc;
 	j->at.last_eval = (int64_t)j->at.step;
