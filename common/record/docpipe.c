@@ -248,6 +248,8 @@ docpipe_run(struct docpipe *p, const struct docpipe_pass *pass,
 	if (pass->label)
 		progress_stop();
 	results_free(p);
+	if (r == 0)
+		r = input_same(in, e);
 	if (r == 0 && p->runs == 1 && !p->next)
 		warn_empty(p);
 	return r;

@@ -64,7 +64,8 @@ struct docpipe_pass {
 /*
  * paths are kept by reference; n == 0 means stdin.  passes: how many times
  * the input will be read.  With more than one, streams are saved as they are
- * read, and a file that changes between passes is an error.  Never NULL.
+ * read, and a file that changes until the end of the last pass is an error.
+ * Never NULL.
  */
 struct docpipe *docpipe_open(const char *const *paths, size_t n,
 			     const struct doc_opts *o, int threads,

@@ -28,6 +28,8 @@
 struct again {
 	struct replay *keep;	/* NULL: a regular file */
 	off_t size, start;	/* start: of stdin */
+	dev_t dev;
+	ino_t ino;
 	struct timespec changed;
 };
 
@@ -151,6 +153,8 @@ input_keep(struct input *in)
 			continue;
 		}
 		a->size = st.st_size;
+		a->dev = st.st_dev;
+		a->ino = st.st_ino;
 		a->changed = st.st_mtim;
 		if (path_is_std(in->paths[i]))
 			a->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
@@ -165,13 +169,21 @@ same_file(const char *path, const struct again *a, struct err *e)
 	if (path_stat(path, &st))
 		return err_sys(e, errno, "%s", decompress_label(path));
 	if (st.st_size != a->size ||
+	    st.st_dev != a->dev || st.st_ino != a->ino ||
 	    st.st_mtim.tv_sec != a->changed.tv_sec ||
 	    st.st_mtim.tv_nsec != a->changed.tv_nsec)
 		return err_set(e, "%s: changed while it was read",
 			       decompress_label(path));
-	if (path_is_std(path) &&
-	    lseek(STDIN_FILENO, a->start, SEEK_SET) < 0)
-		return err_sys(e, errno, "%s", decompress_label(path));
+	return 0;
+}
+
+int
+input_same(struct input *in, struct err *e)
+{
+	for (size_t i = 0; in->again && i < in->npaths; i++)
+		if (!in->again[i].keep &&
+		    same_file(in->paths[i], &in->again[i], e))
+			return -1;
 	return 0;
 }
 
@@ -180,10 +192,12 @@ input_rewind(struct input *in, struct err *e)
 {
 	if (in->src || in->from)
 		input_done_with(in);
+	if (input_same(in, e))
+		return -1;
 	for (size_t i = 0; i < in->npaths; i++)
-		if (!in->again[i].keep &&
-		    same_file(in->paths[i], &in->again[i], e))
-			return -1;
+		if (!in->again[i].keep && path_is_std(in->paths[i]) &&
+		    lseek(STDIN_FILENO, in->again[i].start, SEEK_SET) < 0)
+			return err_sys(e, errno, "<stdin>");
 	in->pass++;
 	in->cur = 0;
 	buf_reset(&in->tail);

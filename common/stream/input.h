@@ -56,9 +56,12 @@ void chunk_clear(struct chunk *c);
  * the first input_chunk(), whatever is not a regular file is spooled as it is
  * read (replay.h).  input_rewind(), called at the end, starts again with the
  * first file, any number of times; a file that changed meanwhile is an error.
+ * input_same() is that check alone, for the end of the last pass.  docpipe.h
+ * makes both calls.
  */
 void input_keep(struct input *in);
 int input_rewind(struct input *in, struct err *e);
+int input_same(struct input *in, struct err *e);
 
 /*
  * For progress: bytes of the files consumed (any thread may ask), and their
