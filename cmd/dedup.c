@@ -96,7 +96,7 @@ static const struct arg table[] = {
 		"Shortest passage, in bytes",
 		.given = &o.d.has_span_bytes, .of = "spans"),
 	OPT_INT("min-left", &o.d.min_left, "N", 0, 1e15,
-		"Drop a text if fewer than N bytes are left",
+		"Letters and digits that must be left of a text",
 		.of = "spans"),
 	OPT_FLAG("all", &o.d.all, "Cut the first copy too",
 		 .of = "spans"),

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "dedup/dedup_priv.h"
 #include "stream/json.h"
+#include "text/unicode.h"
 
 struct verdict {
 	enum reason why;
@@ -23,6 +24,7 @@ struct loop {
 	size_t start, end;	/* bytes of the text; 0: not known */
 	struct gopher_hit hit;
 	size_t text_to;		/* the end of what is left of the text */
+	int short_text;		/* fewer letters and digits than --min-left */
 };
 
 /* What a worker found in a block. */
@@ -134,18 +136,34 @@ find_loop(const struct dedup *d, struct worker *w, struct span text)
 	return x;
 }
 
-/* What is left of a text, and whether that loops. */
+/* Has the text at least n letters and digits? */
+static int
+has_letters(struct span text, uint64_t n)
+{
+	unsigned len;
+	size_t i;
+
+	for (i = 0; n && i < text.n; i += len)
+		n -= (uc_class(uc_next(text.p + i, text.n - i, &len)) &
+		      (UC_LETTER | UC_NUMBER)) != 0;
+	return !n;
+}
+
+/* What is left of a text: is it too short, does it loop? */
 static struct loop
 cut(const struct dedup *d, struct worker *w, uint32_t doc, struct span text,
     struct buf *out)
 {
 	size_t from = out->n;
+	struct loop x = {.rule = REPEAT_NONE};
 	struct span left;
 
 	dedup_passages_cut(&d->passages, doc, text, out);
 	left = (struct span){out->p + from, out->n - from};
-	return d->o->repeats ? find_loop(d, w, left) :
-		(struct loop){.rule = REPEAT_NONE};
+	if (d->o->repeats)
+		x = find_loop(d, w, left);
+	x.short_text = !has_letters(left, (uint64_t)d->o->min_left);
+	return x;
 }
 
 /* Must it be parsed? */
@@ -276,7 +294,7 @@ write_cut(struct write *w, struct doc *doc, uint32_t n, struct verdict v,
 {
 	const struct dedup_opts *o = w->d->o;
 	struct totals *t = &w->totals;
-	int drop = left.n < (size_t)o->min_left;
+	int drop = x->short_text;
 
 	t->docs[SPAN]++;
 	t->bytes[SPAN] += doc->text.n - (drop ? 0 : left.n);

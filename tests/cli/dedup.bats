@@ -479,6 +479,25 @@ left() {
 	[ "$(cat "$T/r")" = '{"id":"2","action":"drop","reason":"span","spans":[{"start":4,"end":19,"first_id":"1","first_at":"'"$T/in"':1","first_start":3}],"cuts":[{"start":4,"end":19}]}' ]
 }
 
+@test "spans: --min-left counts letters and digits of any script" {
+	local cut='a passage that every one of these texts repeats'
+	printf '%s\n' "$cut" "$cut . . . . . . . . . . . . . . . . . . . . . . ." \
+		"$cut\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n" \
+		"$cut abc def ghi jkl mno pqr 1" \
+		"$cut stu vwx yza bcd efg hij 12" \
+		"$cut 二十の文字が残っていれば捨てられない筈です" \
+		"$cut éléphants: Ⅳ ½ ٣ कि" > "$T/t"
+	docs < "$T/t" > "$T/in"
+	[ "$(dedup --spans --span-bytes 40 "$T/in" | ids)" = '1 5 6 ' ]
+	[ "$(dedup --spans --span-bytes 40 --min-left 13 "$T/in" | ids)" = \
+		'1 4 5 6 7 ' ]
+	# the vowel sign is a mark
+	[ "$(dedup --spans --span-bytes 40 --min-left 14 "$T/in" | ids)" = \
+		'1 4 5 6 ' ]
+	[ "$(dedup --spans --span-bytes 40 --min-left 0 "$T/in" | ids)" = \
+		'1 2 3 4 5 6 7 ' ]
+}
+
 @test "spans: --all cuts every window that occurs anywhere else" {
 	printf '%s\n' aaab aab > "$T/t"
 	docs < "$T/t" > "$T/in"
