@@ -10,7 +10,9 @@
  * taken one by one, up to the next ASCII separator that nothing can compose
  * with.  Normalization works on segments: a code point that NFC never changes
  * and those after it that NFC may change.  If NFC changes a segment, all
- * characters that result have the place of the whole segment.
+ * characters that result have the place of the whole segment.  Invisible
+ * characters are removed from a segment first: they must not keep a mark from
+ * its letter.
  */
 #include "text/words.h"
 
@@ -98,11 +100,12 @@ words_hash(struct span norm)
  */
 struct slow {
 	struct words *w;
-	struct buf *out, *nfc;
+	struct buf *out, *nfc, *seen;
 	uint64_t want;
 	uint32_t start, end;
 	int letter;		/* one precedes the last character */
 	int sigma;		/* the last character was a capital sigma */
+	int whole;		/* only marks can be added */
 	int found;		/* the word wanted is in out */
 };
 
@@ -118,6 +121,43 @@ words_room(struct words *w, size_t n)
 {
 	if (w->n + n / 2 + 2 > w->cap)
 		GROW(w->v, w->cap, w->n + n / 2 + 2);
+}
+
+/* Soft hyphen, zero-width space and joiners, word joiner, byte-order mark. */
+static inline int
+is_invisible(uint32_t c)
+{
+	return c == 0xad || (c >= 0x200b &&
+			     (c <= 0x200d || c == 0x2060 || c == 0xfeff));
+}
+
+/* Of a script that is written without spaces?  c is a letter or number. */
+static inline int
+is_unspaced(uint32_t c)
+{
+	static const uint32_t range[][2] = {
+		{0xe00, 0xeff}, {0x1000, 0x109f}, {0x1780, 0x17ff},
+		{0x3005, 0x3007}, {0x3021, 0x3029}, {0x3031, 0x303c},
+		{0x3040, 0x312f}, {0x31a0, 0x31bf}, {0x31f0, 0x31ff},
+		{0x3400, 0x4dbf}, {0x4e00, 0x9fff}, {0xf900, 0xfaff},
+		{0xff66, 0xff9d}, {0x1b000, 0x1b16f}, {0x20000, 0x3fffd},
+	};
+	size_t i;
+
+	if (c < range[0][0])
+		return 0;
+	for (i = 0; i < sizeof(range) / sizeof(range[0]); i++)
+		if (c <= range[i][1])
+			return c >= range[i][0];
+	return 0;
+}
+
+/* A segment begins here: NFC of a Han character is one, or itself. */
+static inline int
+is_start(uint32_t c)
+{
+	return uc_nfc_boundary(c) || (c >= 0xf900 && c <= 0xfaff) ||
+	       (c >= 0x2f800 && c <= 0x2fa1f);
 }
 
 static void
@@ -136,7 +176,7 @@ slow_end(struct slow *s)
 		word_add(s->w, hash, s->start, s->end);
 	}
 	s->start = NONE;
-	s->letter = s->sigma = 0;
+	s->letter = s->sigma = s->whole = 0;
 	s->found = !s->w && hash == s->want;
 	if (!s->found)
 		buf_reset(s->out);
@@ -156,6 +196,15 @@ slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 		slow_end(s);
 		return;
 	}
+	if (!(class & UC_MARK)) {
+		int unspaced = is_unspaced(c);
+
+		if (unspaced || s->whole)
+			slow_end(s);
+		if (s->found)
+			return;
+		s->whole = unspaced;
+	}
 	if (s->start == NONE)
 		s->start = (uint32_t)from;
 	else if (s->sigma)
@@ -171,30 +220,47 @@ slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 		s->letter = 1;
 }
 
+/* text[from, to) without its invisible characters, in s->seen. */
+static struct span
+visible(struct slow *s, struct span text, size_t from, size_t to)
+{
+	unsigned len;
+
+	buf_reset(s->seen);
+	for (; from < to; from += len)
+		if (!is_invisible(uc_next(text.p + from, to - from, &len)))
+			buf_put(s->seen, text.p + from, len);
+	return buf_span(s->seen);
+}
+
 /*
- * text[from, to) begins with a character that does not compose backwards.
- * Characters at its start that do not change keep their own places, so that a
- * space is not part of the word whose first mark follows it.
+ * text[from, to) begins with a character that does not compose backwards;
+ * hidden: it has invisible ones.  Characters at its start that do not change
+ * keep their own places, so that a space is not part of the word whose first
+ * mark follows it.
  */
 static void
-slow_segment(struct slow *s, struct span text, size_t from, size_t to)
+slow_segment(struct slow *s, struct span text, size_t from, size_t to,
+	     int hidden)
 {
 	struct span part = {text.p + from, to - from};
-	int as_is = uc_nfc(part, s->nfc);
-	unsigned len, was;
+	int same = 1;
+	unsigned len, n;
 	size_t i, at = from;
 
-	if (!as_is)
+	if (hidden)
+		part = visible(s, text, from, to);
+	if (!uc_nfc(part, s->nfc))
 		part = buf_span(s->nfc);
 	for (i = 0; i < part.n; i += len) {
-		uint32_t c = uc_next(part.p + i, part.n - i, &len);
+		uint32_t c = uc_next(part.p + i, part.n - i, &len), was = NONE;
 
-		if (at == from + i && at < to &&
-		    uc_next(text.p + at, to - at, &was) == c) {
-			slow_put(s, c, at, at + len);
-			at += len;
-		} else
-			slow_put(s, c, at, to);
+		while (at < to &&
+		       is_invisible(was = uc_next(text.p + at, to - at, &n)))
+			at += n;
+		same = same && at < to && was == c;
+		slow_put(s, c, at, same ? at + len : to);
+		at += same ? len : 0;
 	}
 }
 
@@ -211,28 +277,38 @@ is_ascii_word(unsigned char c)
 static size_t
 slow_run(struct slow *s, struct span text, size_t from)
 {
-	size_t i = from, j;
+	size_t i = from, j, end;
+	uint32_t c, next = 0;
+	unsigned len = 0;
 
-	while (i < text.n) {
-		unsigned len;
-		uint32_t c = uc_next(text.p + i, text.n - i, &len);
-		int alone = uc_nfc_boundary(c);
+	if (from < text.n)
+		next = uc_next(text.p + from, text.n - from, &len);
+	for (; i < text.n; i = j) {
+		int alone, invisible, hidden = 0;
 
-		j = i + len;
-		if (len == 1 && c < 0x80 && !is_ascii_word(c) &&
-		    (j == text.n || (unsigned char)text.p[j] < 0x80) && s->w)
+		c = next;
+		alone = uc_nfc_boundary(c);
+		invisible = is_invisible(c);
+		end = i + len;
+		if (c < 0x80 && !is_ascii_word(c) && s->w &&
+		    (end == text.n || (unsigned char)text.p[end] < 0x80))
 			break;
-		while (j < text.n && (unsigned char)text.p[j] >= 0x80 &&
-		       !uc_nfc_boundary(uc_next(text.p + j, text.n - j,
-						&len))) {
+		for (j = end; j < text.n; j += len) {
+			next = uc_next(text.p + j, text.n - j, &len);
+			if (is_invisible(next)) {
+				invisible = 1;
+				continue;
+			}
+			if (is_start(next))
+				break;
 			alone = 0;
-			j += len;
+			hidden = invisible;
+			end = j + len;
 		}
-		if (alone)
-			slow_put(s, c, i, j);
-		else
-			slow_segment(s, text, i, j);
-		i = j;
+		if (!alone)
+			slow_segment(s, text, i, end, hidden);
+		else if (!is_invisible(c))
+			slow_put(s, c, i, end);
 	}
 	slow_end(s);
 	return i;
@@ -241,16 +317,22 @@ slow_run(struct slow *s, struct span text, size_t from)
 void
 words_norm(struct span text, const struct word *word, struct buf *out)
 {
-	struct buf one = {0}, nfc = {0};
+	struct buf one = {0}, nfc = {0}, seen = {0};
+	struct span part = {text.p + word->start, word->end - word->start};
 	struct slow s = {
-		.out = &one, .nfc = &nfc, .want = word->hash, .start = NONE
+		.out = &one, .nfc = &nfc, .seen = &seen, .want = word->hash,
+		.start = NONE
 	};
 
-	slow_run(&s, (struct span){text.p + word->start,
-				   word->end - word->start}, 0);
+	slow_run(&s, part, 0);
+	if (!s.found) {		/* it begins with marks of the word before */
+		s.whole = 1;
+		slow_run(&s, part, 0);
+	}
 	buf_put(out, one.p, one.n);
 	buf_clear(&one);
 	buf_clear(&nfc);
+	buf_clear(&seen);
 }
 
 /* --- 64 bytes at a time --- */
@@ -334,7 +416,8 @@ void
 words_split(struct words *w, struct span text)
 {
 	struct slow s = {
-		.w = w, .out = &w->norm, .nfc = &w->nfc, .start = NONE
+		.w = w, .out = &w->norm, .nfc = &w->nfc, .seen = &w->seen,
+		.start = NONE
 	};
 	uint32_t open = NONE;
 	char tail[BLOCK];
@@ -377,5 +460,6 @@ words_clear(struct words *w)
 	buf_clear(&w->lower);
 	buf_clear(&w->norm);
 	buf_clear(&w->nfc);
+	buf_clear(&w->seen);
 	*w = (struct words){0};
 }

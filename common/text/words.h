@@ -5,7 +5,11 @@
  * M or N of unicode.h) of the text in normalization form C and lower case.
  * Everything else separates: underscore, apostrophe, hyphen, line breaks.  So
  * "co-operation" is two words, and the NFC and NFD spellings of a word are
- * one word.
+ * one word.  Before anything else U+00AD, U+200B to U+200D, U+2060 and U+FEFF
+ * are dropped.
+ *
+ * In scripts that are written without spaces (Thai, Lao, Myanmar, Khmer, kana,
+ * Han) each letter or number is a word of its own, with the marks after it.
  *
  * Lower case is Unicode's simple mapping, one code point to one, except that
  * U+0130 becomes i with a combining dot above, and a sigma at the end of a
@@ -23,7 +27,7 @@
 #include "base/buf.h"
 
 /* Raised when any word or hash changes. */
-#define WORDS_VERSION 1
+#define WORDS_VERSION 2
 
 struct word {
 	uint64_t hash;
@@ -38,7 +42,7 @@ struct words {
 	struct word *v;
 	size_t n, cap;
 	struct buf lower, norm;	/* private: lower-case ASCII, one word */
-	struct buf nfc;
+	struct buf nfc, seen;
 };
 
 /*

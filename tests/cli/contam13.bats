@@ -154,6 +154,40 @@ plant() {
 		contam13 --against "$T/b.jsonl" --check > /dev/null
 }
 
+@test "words: in Chinese, Japanese and Thai each letter with its marks" {
+	local q w LC_ALL=C
+	# each longer than 13 letters, of three bytes and more
+	q=(小明有三个苹果他又从妈妈那里得到了五个苹果后来给了弟弟两个请问他现在还剩几个苹果呢
+		太郎は林檎を三つ持っていて母からもう五つもらいました今全部でいくつ持っていますか
+		แดงมีส้มสามผลแม่ให้อีกห้าผลแดงมีส้มทั้งหมดกี่ผล)
+	for w in "${q[@]}"; do
+		doc a "$w" > "$T/b.jsonl"
+		doc d "前後${w}กか" > "$T/docs"
+		doc e "${w:0:9}，${w:9:9}\\u200b${w:18}？" >> "$T/docs"
+		doc f "${w:0:36}" >> "$T/docs"
+		contam13 --against "$T/b.jsonl" --report "$T/hits" \
+			--stats "$T/stats" "$T/docs" > "$T/out"
+		cmp "$T/out" <(tail -1 "$T/docs")
+		[ "$(count b dirty)" -eq 1 ]
+		[ "$(sed -n '1s/.*"text":"\(.*\)"}/\1/p' "$T/hits")" = "$w" ]
+		[ "$(head -1 "$T/hits" | values start)" -eq 6 ]
+	done
+	doc a "${q[0]:0:36}" > "$T/b.jsonl"
+	contam13 --against "$T/b.jsonl" --stats "$T/stats" "$T/docs" > "$T/out"
+	[ "$(count b short)" -eq 1 ]
+}
+
+@test "words: invisible characters are dropped, before NFC" {
+	doc a "$TWENTY été" > "$T/b.jsonl"
+	doc d "${TWENTY//fish/fi\\u00ads\\u200dh\\ufeff} e\u2060\u0301t\u200ce\u0301" \
+		> "$T/docs"
+	contam13 --against "$T/b.jsonl" --report "$T/hits" "$T/docs" > "$T/out"
+	[ ! -s "$T/out" ]
+	[ "$(values grams < "$T/hits")" -eq 9 ]
+	# they are in the range that is found, except at its ends
+	grep -q '"start":0,' "$T/hits"
+}
+
 # --- benchmarks ------------------------------------------------------------
 
 @test "benchmarks: lines, arrays, objects, text, compressed, folders" {

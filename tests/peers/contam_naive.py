@@ -6,22 +6,20 @@ usage: contam_naive.py BIN N BENCH... -- DOCS...
 usage: contam_naive.py BIN counts BENCH DOCS N MAX_DF SHORT DIRTY
 	(field question on both sides)
 
-The naive program splits a text by the categories of Python's unicodedata,
-keeps every run of N words of every example in a dictionary, and looks up each
+The naive program splits a text into words as make_words.py does, keeps every run of N words of every example in a dictionary, and looks up each
 run of each document. It needs Python alone. Status 1 when a hit differs.
 """
 import json
 import subprocess
 import sys
-import unicodedata
+
+import make_words
 
 
 def words(text):
     # ASCII, which most texts are, goes a shorter way with the same result
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text).lower()
-        return "".join(c if unicodedata.category(c)[0] in "LMN" else " "
-                       for c in text).split()
+        return make_words.words(text)
     return text.lower().translate(SPACES).split()
 
 

@@ -14,23 +14,10 @@ import math
 import subprocess
 import sys
 import tempfile
-import unicodedata
+
+from make_words import words
 
 N, BANDS, ROWS, LEAST = 5, 14, 8, 0.8
-kind = {}
-
-
-def words(text):
-    out, word = [], []
-    for c in unicodedata.normalize("NFC", text).lower() + " ":
-        if c not in kind:
-            kind[c] = unicodedata.category(c)[0] in "LMN"
-        if kind[c]:
-            word.append(c)
-        elif word:
-            out.append("".join(word))
-            word = []
-    return out
 
 
 def shingles(w):

@@ -1,36 +1,77 @@
 /*
- * Words against a naive definition: normalize the whole text, take code
- * points one by one.
+ * Words against a naive definition (normalize the whole text, take code points
+ * one by one), and against words made elsewhere.
  */
 #include "tests/unit/test.h"
 
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "stream/input.h"
+#include "stream/json.h"
 #include "text/unicode.h"
 #include "text/words.h"
+
+/* Thai, Lao, Myanmar, Khmer, kana, Han. */
+static int
+unspaced(uint32_t c)
+{
+	return (c >= 0xe00 && c <= 0xeff) || (c >= 0x1000 && c <= 0x109f) ||
+	       (c >= 0x1780 && c <= 0x17ff) || (c >= 0x3005 && c <= 0x3007) ||
+	       (c >= 0x3021 && c <= 0x3029) || (c >= 0x3031 && c <= 0x303c) ||
+	       (c >= 0x3040 && c <= 0x312f) || (c >= 0x31a0 && c <= 0x31bf) ||
+	       (c >= 0x31f0 && c <= 0x31ff) || (c >= 0x3400 && c <= 0x4dbf) ||
+	       (c >= 0x4e00 && c <= 0x9fff) || (c >= 0xf900 && c <= 0xfaff) ||
+	       (c >= 0xff66 && c <= 0xff9d) || (c >= 0x1b000 && c <= 0x1b16f) ||
+	       (c >= 0x20000 && c <= 0x3fffd);
+}
+
+static int
+invisible(uint32_t c)
+{
+	return c == 0xad || c == 0x200b || c == 0x200c || c == 0x200d ||
+	       c == 0x2060 || c == 0xfeff;
+}
+
+/* text in form C without invisible characters. */
+static void
+normalize(struct span text, struct buf *nfc)
+{
+	struct buf b = {0};
+	unsigned len;
+	size_t i;
+
+	for (i = 0; i < text.n; i += len)
+		if (!invisible(uc_next(text.p + i, text.n - i, &len)))
+			buf_put(&b, text.p + i, len);
+	if (uc_nfc(buf_span(&b), nfc) && b.n)
+		buf_put(nfc, b.p, b.n);
+	buf_clear(&b);
+}
 
 /* Normalized words, a NUL before each. */
 static void
 naive(struct span text, struct buf *out)
 {
 	struct buf nfc = {0};
-	int in = 0, sigma = 0, letter = 0;
+	int in = 0, own = 0, sigma = 0, letter = 0;
 	unsigned len;
 	size_t i;
 
-	if (uc_nfc(text, &nfc))
-		buf_put(&nfc, text.p, text.n);
+	normalize(text, &nfc);
 	buf_putc(&nfc, ' ');
 	for (i = 0; i < nfc.n; i += len) {
 		uint32_t c = uc_next(nfc.p + i, nfc.n - i, &len), low;
 		unsigned class = uc_class(c);
+		int is_word = class & (UC_LETTER | UC_MARK | UC_NUMBER);
+		int first = !(class & UC_MARK) && (own || unspaced(c));
 
-		if (!(class & (UC_LETTER | UC_MARK | UC_NUMBER))) {
+		if (!is_word || first) {
 			if (in && sigma && letter)
 				out->p[out->n - 1] = (char)0x82;
-			in = sigma = letter = 0;
-			continue;
+			in = own = sigma = letter = 0;
+			if (!is_word)
+				continue;
+			own = unspaced(c);
 		}
 		if (!in)
 			buf_putc(out, 0);
@@ -93,6 +134,19 @@ test_examples(void **state)
 		 "\xd0\xbc\xd0\xb0\xd0\xbc\xd0\xb0 \xd1\x8f"},
 		{"\xe2\x85\xa7 \xf0\x90\x90\x80",
 		 "\xe2\x85\xb7 \xf0\x90\x90\xa8"},
+		/* soft hyphen, zero-width joiner before an accent */
+		{"co\xc2\xadop e\xe2\x80\x8d\xcc\x81t \xef\xbb\xbf",
+		 "coop \xc3\xa9t"},
+		{"a\xe2\x80\x8b\xe2\x81\xa0" "b \xe2\x80\x8c- c",
+		 "ab c"},
+		{"GPT\xe4\xb8\xad\xe6\x96\x87" "2x",
+		 "gpt \xe4\xb8\xad \xe6\x96\x87 2x"},
+		/* ka with a mark of its own, composed */
+		{"\xe3\x81\x8b\xe3\x82\x99\xe3\x83\xbc",
+		 "\xe3\x81\x8c \xe3\x83\xbc"},
+		/* Thai: consonants with vowel and tone above */
+		{"\xe0\xb8\x97\xe0\xb8\xb5\xe0\xb9\x88\xe0\xb8\x99",
+		 "\xe0\xb8\x97\xe0\xb8\xb5\xe0\xb9\x88 \xe0\xb8\x99"},
 	};
 	struct words w = {0};
 	struct buf b = {0};
@@ -120,19 +174,57 @@ static void
 test_places(void **state)
 {
 	/* the last one begins with a mark: without the space */
-	static const char text[] = "  Ab c\xc3\xa9" "d, e\xcc\x81 F \xcc\x81x";
+	static const char text[] = "  Ab c\xc3\xa9" "d, e\xcc\x81 F \xcc\x81x"
+		/* soft hyphens in and after a word, two compatibility forms */
+		" \xc2\xadg\xc2\xadh\xc2\xad-\xef\xa4\x80\xef\xa4\x81.";
 	static const unsigned at[][2] = {{2, 4}, {5, 9}, {11, 14}, {15, 16},
-					 {17, 20}};
+					 {17, 20}, {23, 27}, {30, 33},
+					 {33, 36}};
 	struct words w = {0};
 	size_t i;
 
 	(void)state;
 	words_split(&w, span_str(text));
-	assert_int_equal(w.n, 5);
-	for (i = 0; i < 5; i++) {
+	assert_int_equal(w.n, TEST_COUNT(at));
+	for (i = 0; i < w.n; i++) {
 		assert_int_equal(w.v[i].start, at[i][0]);
 		assert_int_equal(w.v[i].end, at[i][1]);
 	}
+	words_clear(&w);
+}
+
+/* tests/peers/make_words.py: the words by Python's unicodedata. */
+static void
+test_elsewhere(void **state)
+{
+	struct words w = {0};
+	struct span all, line, text;
+	struct buf b = {0};
+	struct err e = {0};
+	struct json *j;
+	const struct json *want;
+	size_t n, i, lines = 0;
+	char *p;
+
+	(void)state;
+	assert_int_equal(input_slurp("tests/data/unicode/words.jsonl.zst", &p,
+				     &n, &e), 0);
+	for (all = (struct span){p, n}; span_line(&all, &line); lines++) {
+		j = json_parse(line.p, line.n, "words", &e);
+		text = json_get(j, "text")->str;
+		want = json_get(j, "words");
+		check(&w, text);
+		assert_int_equal(w.n, want->n);
+		for (i = 0; i < w.n; i++) {
+			buf_reset(&b);
+			words_norm(text, &w.v[i], &b);
+			assert_true(span_eq(buf_span(&b), want->kids[i].str));
+		}
+		json_free(j);
+	}
+	assert_true(lines > 200);
+	free(p);
+	buf_clear(&b);
 	words_clear(&w);
 }
 
@@ -158,6 +250,10 @@ test_random(void **state)
 		"\xe1\xbf\xaf", "\xe2\x84\xa6", "\xed\x95\x9c",
 		"\xe1\x84\x92", "\xe1\x85\xa1", "\xf0\x9f\x98\x80",
 		"\xe2\x80\x94", "a longer stretch of plain text here ",
+		"\xc2\xad", "\xe2\x80\x8d", "\xef\xbb\xbf", "\xe3\x81\x8b",
+		"\xe3\x82\x99", "\xef\xa4\x80", "\xf0\xaf\xa0\x80",
+		"\xe0\xb8\x81", "\xe0\xb8\xb1", "\xef\xbd\xb6",
+		"\xef\xbe\x9e", "\xf0\xa0\x80\x80",
 	};
 	struct words w = {0};
 	struct buf b = {0};
@@ -184,6 +280,7 @@ test_corpora(void **state)
 	static const char *const files[] = {
 		"tests/data/text/digitalgov.jsonl.zst",
 		"tests/data/text/udhr.jsonl.zst",
+		"tests/data/text/soseki_neko.jsonl.zst",
 	};
 	struct words w = {0};
 	size_t i, n, at;
@@ -216,6 +313,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_examples),
 		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_frozen),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_corpora),
