@@ -45,7 +45,16 @@
  * Tolerance against ref: |y - ref| <= tol * |ref| in the 2-norm of the whole
  * output; tol is 1e-5 in fp32 and 1e-2 in bf16 (storing a value costs up to
  * 4e-3; attention and loss also round intermediate probabilities).
- * NaN and infinity in the input reach the output.
+ *
+ * NaN and infinity reach every number that depends on them, as either of the
+ * two; in attention, the whole row of a head.  They reach nothing else.  Rows
+ * do not depend on each other, except in attention (on the rows in their
+ * range) and in sums over rows (dw of a matmul or norm, dw of the embedding
+ * for rows of one token).  Nothing depends on what is masked, which may hold
+ * anything: keys and values outside a row's range, their gradients from rows
+ * that do not see them, the cache after a row's position and of other slots,
+ * dx and h of rows without target.  The padding rows of a head's weight must
+ * be finite.
  *
  * HF names.  Weights with the same input are one weight object, so that they
  * are one matmul.  Each tensor of a Llama or Qwen3 checkpoint is a range of

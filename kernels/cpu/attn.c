@@ -12,9 +12,10 @@
  * Scores are recomputed from lse.
  *
  * Blocks start at multiples of 64 below the first key; keys outside a row's
- * range get probability zero.
+ * range get probability zero.  A NaN in a result may come from such a key:
+ * then attn_nan.c computes the entry again.
  */
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/attn.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct attn {
 	const void *qkv;
 	const int32_t *start;
 	int64_t tile, tiles, block, ld;
+	int nan;		/* set by any task */
 	struct plans plans;
 };
 
@@ -70,6 +72,18 @@ static int64_t
 first_key(const struct attn *x, int64_t b, int64_t t)
 {
 	return x->start ? x->start[b * x->t + t] : 0;
+}
+
+/* Note whether the n numbers of p have a NaN. */
+static void
+find_nan(struct attn *x, const float *p, int64_t n)
+{
+	int nan = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		nan |= p[i] != p[i];
+	if (nan)
+		__atomic_store_n(&x->nan, 1, __ATOMIC_RELAXED);
 }
 
 /* --- forward --- */
@@ -154,14 +168,15 @@ fwd_task(void *arg, int64_t i, int thread)
 					[j > s.j0], thread,
 			 cpu_at(p, x->dt, j - s.j0),
 			 head_of(x, b, j, kh + x->g), o);
+	find_nan(x, o, (s.t1 - s.t0) * x->d);
 	for (int64_t t = s.t0; t < s.t1; t++)
 		x->c->vec->row_scale(cpu_at(a->o, x->dt,
 			((b * x->t + t) * x->h + h) * x->d), x->dt,
 			o + (t - s.t0) * x->d, inv[t - s.t0], x->d);
 }
 
-void
-cpu_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
+int
+attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 {
 	struct attn x = {
 		.c = cpu_of(k), .a = a, .b = a->b, .t = a->t, .h = a->h,
@@ -175,6 +190,14 @@ cpu_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 	x.ld = (a->t + 63) / 64 * 64;
 	each_block(&x, fwd_block_plans);
 	cpu_each(x.c, a->b * a->h * x.tiles, fwd_task, &x);
+	return x.nan;
+}
+
+void
+cpu_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
+{
+	if (attn_fwd(k, a))
+		attn_fwd_masked(k, a);
 }
 
 /* --- backward --- */
@@ -273,6 +296,7 @@ bwd_tile(struct attn *x, const struct bwd *w, int64_t b, int64_t h, int64_t i,
 	}
 	for (int64_t j = s.j0; j < s.t1; j += x->block)
 		bwd_block(x, w, b, h, s, j, thread);
+	find_nan(x, w->dq, (s.t1 - s.t0) * x->d);
 	for (int64_t t = s.t0; t < s.t1; t++)
 		x->c->vec->cast(w->dq + (t - s.t0) * x->d, K_F32,
 			cpu_at(a->dqkv, x->dt,
@@ -292,6 +316,7 @@ bwd_task(void *arg, int64_t i, int thread)
 	for (int64_t h = g * rep; h < (g + 1) * rep; h++)
 		for (int64_t j = 0; j < x->tiles; j++)
 			bwd_tile(x, &w, b, h, j, thread);
+	find_nan(x, w.dk, 2 * x->t * x->d);
 	for (int64_t t = 0; t < x->t; t++) {
 		int64_t at = (b * x->t + t) * x->q + (x->h + g) * x->d;
 
@@ -303,8 +328,8 @@ bwd_task(void *arg, int64_t i, int thread)
 	}
 }
 
-void
-cpu_attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
+int
+attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
 {
 	struct attn x = {
 		.c = cpu_of(k), .a = a, .b = a->b, .t = a->t, .h = a->h,
@@ -317,6 +342,14 @@ cpu_attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
 	x.tiles = (a->t + x.tile - 1) / x.tile;
 	each_block(&x, bwd_block_plans);
 	cpu_each(x.c, a->b * a->g, bwd_task, &x);
+	return x.nan;
+}
+
+void
+cpu_attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
+{
+	if (attn_bwd(k, a))
+		attn_bwd_masked(k, a);
 }
 
 /* --- the cache --- */

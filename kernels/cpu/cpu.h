@@ -10,6 +10,7 @@
  *	table.c   open, memory, weights      pool.c   the team, scratch
  *	dnnl.c    matmuls of tiles (the only file that includes oneDNN)
  *	matmul.c head.c attn.c rows.c        the entries
+ *	attn_nan.c  attention again, where a number is not finite
  *	vec_*     vector loops, once for each instruction set
  */
 #ifndef ASSAY_CPU_H
@@ -85,6 +86,22 @@ static inline void *
 cpu_at(const void *p, enum kdtype dt, int64_t i)
 {
 	return (char *)(uintptr_t)p + (size_t)i * kdtype_size(dt);
+}
+
+static inline int
+cpu_finite(const void *p, enum kdtype dt, int64_t n)
+{
+	const uint16_t *h = p;
+	const float *f = p;
+	int bad = 0;
+
+	if (dt == K_BF16)
+		for (int64_t i = 0; i < n; i++)
+			bad |= (h[i] & 0x7f80) == 0x7f80;
+	else
+		for (int64_t i = 0; i < n; i++)
+			bad |= !__builtin_isfinite(f[i]);
+	return !bad;
 }
 
 /* --- dnnl.c --- */

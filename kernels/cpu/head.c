@@ -17,7 +17,10 @@
 #include "kernels/cpu/weight.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 enum { BUFFER = 64 << 20 };	/* bytes of exponentials, about */
 enum { CHUNK_ROWS = 1024 };
@@ -38,6 +41,8 @@ struct head {
 	struct stat *stat;	/* (rows, ids tiles) */
 	float *zscale;		/* (rows): scale * (1 + 2 zcoef logZ), or 0 */
 	float *part;		/* (rows tiles, id chunks, 256, C) */
+	const void *hdw;	/* (N, C): h, zero in rows without target where
+				   it is not finite */
 	const struct gemm *plan[2][2];		/* pass 1 */
 	const struct gemm *dw[2][2];		/* pass 3: [last ids][last C] */
 	const struct gemm *dh[2][2][2];		/* pass 4: + [last C] */
@@ -174,7 +179,7 @@ dw_task(void *arg, int64_t j, int thread)
 	for (int64_t i = 0; i < w->bwd.n; i++)
 		gemm_run(h->c, h->dw[j == w->fwd.n - 1][i == w->bwd.n - 1],
 			 thread, cpu_at(h->e, a->w->dt, j * w->fwd.part),
-			 cpu_at(a->h, a->w->dt, h->r0 * c + i * w->bwd.part),
+			 cpu_at(h->hdw, a->w->dt, h->r0 * c + i * w->bwd.part),
 			 a->dw + j * w->fwd.part * c + i * w->bwd.part);
 }
 
@@ -270,6 +275,31 @@ head_chunk(struct head *h)
 	cpu_each(h->c, h->row_n, dh_join_task, h);
 }
 
+/*
+ * dw multiplies rows without target by zero, which is not enough where they
+ * are not finite.  Returns h, or a copy without such rows, to be freed.
+ */
+static void *
+masked_rows(const struct k_ce_head *a)
+{
+	enum kdtype dt = a->w->dt;
+	int64_t c = a->w->in;
+	size_t row = (size_t)c * kdtype_size(dt);
+	void *copy = NULL;
+
+	for (int64_t n = 0; n < a->n; n++) {
+		if (a->target[n] >= 0 ||
+		    cpu_finite(cpu_at(a->h, dt, n * c), dt, c))
+			continue;
+		if (!copy) {
+			copy = xmalloc((size_t)a->n * row);
+			memcpy(copy, a->h, (size_t)a->n * row);
+		}
+		memset(cpu_at(copy, dt, n * c), 0, row);
+	}
+	return copy;
+}
+
 /* Rows a chunk: whole row tiles, within the buffer. */
 static int64_t
 chunk_rows(const struct k_ce_head *a)
@@ -295,8 +325,10 @@ cpu_ce_head(struct kernels *k, const struct k_ce_head *a)
 	struct head h = { .c = cpu_of(k), .a = a, .w = a->w->priv };
 	int64_t step = chunk_rows(a), tiles = (step + ROW_TILE - 1) / ROW_TILE;
 	size_t e, stat, z, part;
+	void *copy = a->dh && !h.c->plan_only ? masked_rows(a) : NULL;
 	char *p;
 
+	h.hdw = copy ? copy : a->h;
 	h.vp = (a->w->out + 31) / 32 * 32;
 	if (h.vp % 64 == 0)	/* rows a power of two apart share cache sets */
 		h.vp += 32;
@@ -314,4 +346,5 @@ cpu_ce_head(struct kernels *k, const struct k_ce_head *a)
 		h.rows = cpu_min(step, a->n - h.r0);
 		head_chunk(&h);
 	}
+	free(copy);
 }

@@ -208,8 +208,8 @@ cpu_adamw(struct kernels *k, const struct k_adamw *a)
 		.wdt = a->weight ? a->weight->dt : a->wdt,
 		.adamw = {
 			.gscale = (float)a->gscale,
-			.beta1 = (float)a->beta1,
-			.beta2 = (float)a->beta2,
+			.mix1 = (float)(1 - a->beta1),
+			.mix2 = (float)(1 - a->beta2),
 			.rate = (float)(a->lr / c1),
 			.rc2 = (float)(1 / sqrt(c2)),
 			.eps = (float)a->eps,

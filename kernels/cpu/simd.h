@@ -29,6 +29,8 @@
 #define VL 4
 #endif
 
+enum { SUBNORMAL = 0x20 };	/* a class of _mm512_fpclass_ps_mask() */
+
 #define FORCE static inline __attribute__((always_inline, unused))
 
 /* An inlined f(..., dt) for each of the two types, a constant in each. */
@@ -67,18 +69,22 @@ vf_from_bf16(vh h)
 	return (vf)(__builtin_convertvector(h, vu) << 16);
 }
 
+/*
+ * To nearest even; NaN stays NaN, subnormals stay.  The instruction takes
+ * them for zero, so a vector with one goes the long way.
+ */
 FORCE vh
 vf_to_bf16(vf x)
 {
-#if defined(__AVX512BF16__)
-	return (vh)_mm512_cvtneps_pbh((__m512)x);
-#else
 	vu u = (vu)x, nan = (vu)(x != x);
 	vu r = (u + 0x7fff + (u >> 16 & 1)) >> 16;
 
+#ifdef __AVX512BF16__
+	if (__builtin_expect(!_mm512_fpclass_ps_mask((__m512)x, SUBNORMAL), 1))
+		return (vh)_mm512_cvtneps_pbh((__m512)x);
+#endif
 	r = (r & ~nan) | ((u >> 16 | 0x40) & nan);
 	return __builtin_convertvector(r, vh);
-#endif
 }
 
 /* VL numbers of type dt from element i on. */

@@ -13,9 +13,13 @@
 
 #include "kernels/kernels.h"
 
-/* Constants of one AdamW step, in f32. */
+/*
+ * Constants of one AdamW step, computed in double and rounded to f32.  mix1
+ * and mix2 are 1 - beta: beta itself would lose them, because f32 numbers
+ * just below 1 are 6e-8 apart.
+ */
 struct vec_adamw {
-	float gscale, beta1, beta2, rate, rc2, eps, shrink;
+	float gscale, mix1, mix2, rate, rc2, eps, shrink;
 };
 
 struct vec {

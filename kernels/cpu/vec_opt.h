@@ -16,8 +16,8 @@ adamw_body(const struct k_adamw *a, const struct vec_adamw *k, void *w,
 		vf v = ldn(a->v, K_F32, i, left);
 		vf p = ldn(a->p, K_F32, i, left);
 
-		m = k->beta1 * m + (1 - k->beta1) * g;
-		v = k->beta2 * v + (1 - k->beta2) * (g * g);
+		m += k->mix1 * (g - m);
+		v += k->mix2 * (g * g - v);
 		p = p - k->shrink * p -
 		    k->rate * m / (vf_sqrt(v) * k->rc2 + k->eps);
 		stn(a->m, K_F32, i, left, m);

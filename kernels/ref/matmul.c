@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 
@@ -121,11 +120,10 @@ ref_ce_head(struct kernels *k, const struct k_ce_head *a)
 	(void)k;
 	for (int64_t n = 0; n < a->n; n++) {
 		ce_row(a, n, l);
-		if (!a->dh)
-			continue;
-		if (a->target[n] < 0)
-			memset(l, 0, (size_t)a->v * sizeof *l);
-		ce_row_bwd(a, n, l, dw);
+		if (a->dh && a->target[n] >= 0)
+			ce_row_bwd(a, n, l, dw);
+		for (int64_t c = 0; a->dh && a->target[n] < 0 && c < in; c++)
+			ref_set(a->dh, a->w->dt, n * in + c, 0);
 	}
 	for (int64_t i = 0; dw && i < nw; i++) {
 		double old = a->accumulate && i < a->v * in ? a->dw[i] : 0;
