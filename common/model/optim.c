@@ -59,10 +59,11 @@ optim_first_bad(struct optim *o)
 			.g = o->grad + m->param[i].at,
 			.out = o->sums + 1 + i});
 	k->download(k, sum, o->sums + 1, m->nparams * sizeof *sum);
-	for (i = 0; i < m->nparams && isfinite(sum[i]); i++)
+	/* parameters are listed in the order of the forward pass */
+	for (i = m->nparams; i > 0 && isfinite(sum[i - 1]); i--)
 		;
 	free(sum);
-	return i;
+	return i > 0 ? i - 1 : m->nparams;
 }
 
 void

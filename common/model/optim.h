@@ -30,7 +30,10 @@ void optim_clear(struct optim *o);
 /* 2-norm of the whole gradient, NaN and inf included.  Waits. */
 double optim_norm(struct optim *o);
 
-/* Index of the first parameter with a non-finite gradient, or nparams. */
+/*
+ * Index of the parameter whose gradient was the first to be not finite, in the
+ * order of the backward pass, from the head to the embedding; or nparams.
+ */
 size_t optim_first_bad(struct optim *o);
 
 /*

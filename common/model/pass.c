@@ -16,37 +16,7 @@
 #include "base/mem.h"
 #include "model/carve.h"
 #include "model/layer.h"
-#include "model/pass.h"
-
-struct acts {
-	float *x;		/* (N, C) input of the layer */
-	float *xm;		/* (N, C) after attention */
-	float *rstd1, *rstd2;	/* (N) */
-	void *h1, *h2;		/* (N, C) */
-	void *qkv;		/* (N, Q) after RoPE */
-	void *qkv0;		/* (N, Q) before RoPE; only with QK-norm */
-	void *o;		/* (N, H D) */
-	float *lse;		/* (B, H, T) */
-	void *gu;		/* (N, 2F) */
-};
-
-struct pass {
-	struct llama *m;
-	struct kernels *k;
-	int64_t max_b, t;
-	struct acts *a;		/* (L) */
-	float *x;		/* (N, C) output of the last layer */
-	float *rstd;		/* (N) */
-	void *h;		/* (N, C) after the last norm */
-	void *act;		/* (N, F) swiglu(gu) */
-	void *dact;		/* (N, max(F, H D)) */
-	void *dqkv;		/* (N, Q) */
-	void *dh;		/* (N, C) */
-	float *dx;		/* (N, C) */
-	void *dxc;		/* (N, C) dx in bf16; fp32: dx itself */
-	int32_t *pos;		/* (N) */
-	void *block;		/* all of it: one allocation */
-};
+#include "model/pass_priv.h"
 
 static void
 carve_layer(struct acts *a, struct carve *v, const struct model_config *c,

@@ -41,4 +41,15 @@ struct pass_batch {
 /* Forward and loss; with grad, backward too. */
 void pass_run(struct pass *p, const struct pass_batch *b);
 
+enum { PASS_NAME = 80 };
+
+/*
+ * Run forward again and find the first module, in the order of computation,
+ * with an output that is not finite; name gets its Hugging Face name.  An
+ * attention or MLP whose matmuls are finite is named as a whole: "self_attn",
+ * "mlp".  Returns 0 if all outputs and losses are finite.
+ */
+int pass_first_bad(struct pass *p, const struct pass_batch *b,
+		   char name[PASS_NAME]);
+
 #endif

@@ -2,8 +2,8 @@
  * job.c - job_run(): the loop (job.h)
  *
  * An update whose loss or gradient is not finite is skipped: weights, moments
- * and the count of updates stay as they are, the log names the first tensor
- * with a bad gradient, and training continues with the next batch.
+ * and the count of updates stay as they are, the log names the place where the
+ * first such number was computed, and training continues with the next batch.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,13 +30,21 @@ skip(struct job *j, uint64_t step, const struct trainer_result *r,
 {
 	trainlog_event(j->run.log, "skip", step);
 	trainlog_str(j->run.log, "reason", span_str(r->skipped));
-	if (r->tensor)
+	if (*r->tensor) {
+		trainlog_str(j->run.log, "phase",
+			     span_str(r->forward ? "forward" :
+				      "backward"));
 		trainlog_str(j->run.log, "tensor", span_str(r->tensor));
+	}
 	if (trainlog_end(j->run.log, e) < 0)
 		return -1;
 	progress_erase();
-	warn("step %" PRIu64 ": update skipped: %s%s%s", step, r->skipped,
-	     r->tensor ? ", first in " : "", r->tensor ? r->tensor : "");
+	if (*r->tensor)
+		warn("step %" PRIu64 ": update skipped: %s, first in the %s of"
+		     " %s", step, r->skipped,
+		     r->forward ? "output" : "gradient", r->tensor);
+	else
+		warn("step %" PRIu64 ": update skipped: %s", step, r->skipped);
 	if (++j->skipped < JOB_MAX_SKIPPED)
 		return 0;
 	return err_set(e, "step %" PRIu64 ": %d updates in a row were skipped"

@@ -6,6 +6,7 @@
  * the whole batch, so the result does not depend on how the batch was split.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -79,24 +80,55 @@ upload(struct trainer *t, const struct batch *b, int64_t n)
 	t->k->upload(t->k, t->start_d, b->start, bytes);
 }
 
+/* The micro-batch from window w on. */
+static struct pass_batch
+micro_batch(const struct trainer *t, const struct batch *b, int64_t w)
+{
+	int64_t left = t->c.batch_size - w, at = w * t->c.seq_len;
+
+	return (struct pass_batch){
+		.b = left < t->c.micro_batch ? left : t->c.micro_batch,
+		.tok = t->tok_d + at, .target = t->target_d + at,
+		.start = t->c.doc_mask ? t->start_d + at : NULL,
+		.scale = b->targets ? (float)(1.0 / (double)b->targets) : 0,
+		.zcoef = (float)t->c.z_loss, .loss = t->loss_d + at,
+		.logz = t->logz_d + at, .grad = t->opt.grad,
+		.accumulate = w > 0};
+}
+
 static void
 queue_batch(struct trainer *t, const struct batch *b)
 {
-	int64_t batch = t->c.batch_size, micro = t->c.micro_batch, w, n;
+	int64_t w;
 
-	upload(t, b, batch);
-	for (w = 0; w < batch; w += n) {
-		int64_t at = w * t->c.seq_len;
+	upload(t, b, t->c.batch_size);
+	for (w = 0; w < t->c.batch_size; w += t->c.micro_batch) {
+		struct pass_batch m = micro_batch(t, b, w);
 
-		n = batch - w < micro ? batch - w : micro;
-		pass_run(t->pass, &(struct pass_batch){.b = n,
-			.tok = t->tok_d + at, .target = t->target_d + at,
-			.start = t->c.doc_mask ? t->start_d + at : NULL,
-			.scale = b->targets ?
-				(float)(1.0 / (double)b->targets) : 0,
-			.zcoef = (float)t->c.z_loss,
-			.loss = t->loss_d + at, .logz = t->logz_d + at,
-			.grad = t->opt.grad, .accumulate = w > 0});
+		pass_run(t->pass, &m);
+	}
+}
+
+/* Where the first bad number of a skipped step was computed. */
+static void
+find_bad(struct trainer *t, const struct batch *b, struct trainer_result *r)
+{
+	size_t bad;
+	int64_t w;
+
+	r->forward = 0;
+	r->tensor[0] = '\0';
+	if (!b->targets)
+		return;
+	bad = optim_first_bad(&t->opt);
+	if (bad < t->m->nparams)
+		snprintf(r->tensor, sizeof r->tensor, "%s",
+			 llama_param_name(t->m, bad));
+	for (w = 0; w < t->c.batch_size && !r->forward;
+	     w += t->c.micro_batch) {
+		struct pass_batch m = micro_batch(t, b, w);
+
+		r->forward = pass_first_bad(t->pass, &m, r->tensor);
 	}
 }
 
@@ -125,12 +157,10 @@ void
 trainer_step(struct trainer *t, const struct batch *b, double lr,
 	     uint64_t update, struct trainer_result *r)
 {
-	size_t bad;
-
 	queue_batch(t, b);
 	r->grad_norm = optim_norm(&t->opt);
 	mean_loss(t, b, r);
-	r->skipped = r->tensor = NULL;
+	r->skipped = NULL;
 	if (isfinite(r->loss) && isfinite(r->grad_norm)) {
 		optim_step(&t->opt, lr, r->grad_norm, (int64_t)update);
 		t->k->sync(t->k);
@@ -139,9 +169,7 @@ trainer_step(struct trainer *t, const struct batch *b, double lr,
 	r->skipped = !b->targets ? "no target tokens" :
 		!isfinite(r->loss) ? "loss is not finite" :
 		"gradient is not finite";
-	bad = optim_first_bad(&t->opt);
-	if (bad < t->m->nparams)
-		r->tensor = llama_param_name(t->m, bad);
+	find_bad(t, b, r);
 }
 
 void

@@ -47,7 +47,13 @@ struct trainer_result {
 	double z_loss;		/* what z-loss added; -1: off */
 	double grad_norm;	/* before clipping */
 	const char *skipped;	/* why there was no update, or NULL */
-	const char *tensor;	/* if skipped: first with a bad gradient */
+	/*
+	 * If skipped: the first bad place in the order of computation.  A
+	 * module with such an output (forward), or else the tensor with such a
+	 * gradient; "": none.
+	 */
+	char tensor[PASS_NAME];
+	int forward;
 };
 
 /*

@@ -3,6 +3,8 @@
  */
 #include "tests/unit/test.h"
 
+#include <math.h>
+
 #include "base/rng.h"
 #include "train/trainer.h"
 
@@ -67,11 +69,109 @@ steps(void **state)
 	k->close(k);
 }
 
+/* A fault: number x in a row of a tensor, and where it must be found. */
+struct fault {
+	const char *tensor;
+	float x;
+	int all;		/* all numbers of the tensor, not one */
+	double z_loss;
+	int forward;
+	const char *found;
+};
+
+static void
+inject(struct trainer *t, const struct fault *f)
+{
+	const struct llama *m = t->m;
+	size_t i;
+	int64_t j;
+
+	for (i = 0; f->tensor && i < m->ntensors; i++) {
+		const struct tensor *s = &m->tensor[i];
+		int64_t at = m->param[s->param].at + s->row * s->cols;
+
+		if (strcmp(s->name, f->tensor))
+			continue;
+		for (j = 0; j < (f->all ? s->rows * s->cols : 1); j++)
+			t->opt.master[at + j] = f->x;
+		llama_set(t->m, t->opt.master);
+		return;
+	}
+	assert_null(f->tensor);
+}
+
+static void
+find_fault(const struct fault *f, enum kdtype dt)
+{
+	struct model_config c = {.vocab = VOCAB, .max_pos = T};
+	struct trainer_conf tc = {.seq_len = T, .batch_size = B,
+		.micro_batch = 2, .dtype = dt, .z_loss = f->z_loss,
+		.optim = {0.9, 0.95, 1e-8, 0, 0, 1}};
+	struct trainer_result r;
+	struct trainer t = {0};
+	struct batch b;
+	struct err e = {0};
+	struct kernels *k = kernels_open("cpu", 1, &e);
+
+	config_preset(&c, PRESET_1M);
+	c.layers = 3;
+	c.tie = 0;
+	trainer_init(&t, k, &c, &tc);
+	llama_flat_init(t.m, 1, 0.02, 1, t.opt.master);
+	llama_set(t.m, t.opt.master);
+	inject(&t, f);
+	fill(&b);
+	trainer_step(&t, &b, 1e-2, 1, &r);
+	assert_non_null(r.skipped);
+	assert_string_equal(r.tensor, f->found);
+	assert_int_equal(r.forward, f->forward);
+	batch_clear(&b);
+	trainer_clear(&t);
+	k->close(k);
+}
+
+/* The first bad number is looked for in the order of computation. */
+static void
+first_bad(void **state)
+{
+#define L1 "model.layers.1."
+	static const struct fault faults[] = {
+		{"model.embed_tokens.weight", NAN, 1, 0, 1,
+			"model.embed_tokens"},
+		{L1 "input_layernorm.weight", NAN, 0, 0, 1,
+			L1 "input_layernorm"},
+		{L1 "self_attn.k_proj.weight", NAN, 0, 0, 1,
+			L1 "self_attn.k_proj"},
+		{L1 "self_attn.v_proj.weight", INFINITY, 0, 0, 1,
+			L1 "self_attn.v_proj"},
+		{L1 "input_layernorm.weight", 1e21f, 1, 0, 1,
+			L1 "self_attn"},
+		{L1 "self_attn.o_proj.weight", NAN, 0, 0, 1,
+			L1 "self_attn.o_proj"},
+		{L1 "post_attention_layernorm.weight", 1e21f, 1, 0, 1,
+			L1 "mlp"},
+		{L1 "mlp.up_proj.weight", NAN, 0, 0, 1, L1 "mlp.up_proj"},
+		{L1 "mlp.down_proj.weight", NAN, 0, 0, 1,
+			L1 "mlp.down_proj"},
+		{"model.norm.weight", NAN, 0, 0, 1, "model.norm"},
+		{"lm_head.weight", NAN, 0, 0, 1, "lm_head"},
+		{NULL, 0, 0, 1e38, 0, "lm_head.weight"},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof faults / sizeof *faults; i++) {
+		find_fault(&faults[i], K_F32);
+		find_fault(&faults[i], K_BF16);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps),
+		cmocka_unit_test(first_bad),
 	};
 
 	return cmocka_run_group_tests_name("trainer", tests, NULL, NULL);
