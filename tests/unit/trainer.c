@@ -155,7 +155,7 @@ first_bad(void **state)
 			L1 "mlp.down_proj"},
 		{"model.norm.weight", NAN, 0, 0, 1, "model.norm"},
 		{"lm_head.weight", NAN, 0, 0, 1, "lm_head"},
-		{NULL, 0, 0, 1e38, 0, "lm_head.weight"},
+		{NULL, 0, 0, 1e300, 0, "lm_head.weight"},
 	};
 	size_t i;
 
