@@ -271,7 +271,6 @@ static const char *
 type_name(enum json_type t)
 {
 	switch (t) {
-	case JSON_NULL:		return "null";
 	case JSON_FALSE:	return "false";
 	case JSON_TRUE:		return "true";
 	case JSON_NUMBER:	return "a number";
@@ -299,6 +298,8 @@ static void
 no_text(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 	const struct json_pick *t)
 {
+	struct span what = t->type == JSON_NULL ? trim(t->raw) :
+		span_str(type_name(t->type));	/* null, or Python's NaN */
 	char why[400];
 	size_t at = 1;
 
@@ -308,9 +309,9 @@ no_text(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 	} else {
 		if (t->raw.p >= d->line.p && t->raw.p < d->line.p + d->line.n)
 			at = t->raw.p - d->line.p + 1;
-		snprintf(why, sizeof(why), "byte %zu: \"%.200s\" is %s, "
+		snprintf(why, sizeof(why), "byte %zu: \"%.200s\" is %.*s, "
 			 "not a string", at, p->key[KEY_TEXT],
-			 type_name(t->type));
+			 (int)what.n, what.p);
 	}
 	set_bad(b, d, why);
 }

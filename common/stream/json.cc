@@ -75,13 +75,11 @@ parser_trouble(size_t n, simdjson::error_code code)
 	    simdjson::error_message(code));
 }
 
+/* What the scanner found at `at`. */
 static int
-parse_fault(struct err *e, const char *where, const char *p, size_t n,
-	    simdjson::error_code code)
+parse_fault(struct err *e, const char *where, size_t n, size_t at,
+	    const char *what, simdjson::error_code code)
 {
-	const char *what;
-	size_t at = json_scan_error(p, n, &what);
-
 	/* Trouble of ours: it must never be taken for a bad line. */
 	if (at == SIZE_MAX)
 		parser_trouble(n, code);
@@ -123,7 +121,8 @@ static int
 reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
 	     struct err *e)
 {
-	const char *text = p;
+	const char *text = p, *what;
+	size_t at;
 
 	r->line = p;
 	r->n = n;
@@ -131,8 +130,11 @@ reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
 	if (reader_room(r, n, where, e) < 0)
 		return -1;
 	/* Newer versions skip a byte-order mark, older ones do not. */
-	if (n > 2 && !memcmp(p, "\xef\xbb\xbf", 3))
-		return parse_fault(e, where, p, n, simdjson::TAPE_ERROR);
+	if (n > 2 && !memcmp(p, "\xef\xbb\xbf", 3)) {
+		at = json_scan_error(p, n, &what);
+		return parse_fault(e, where, n, at, what,
+				   simdjson::TAPE_ERROR);
+	}
 	if (n > 2 && json_scan_maybe_surrogate(p, n - 2)) {
 		copy_padded(&r->fixed, p, n);
 		r->nfixed = json_scan_fix_surrogates(r->fixed.p, n);
@@ -141,16 +143,21 @@ reader_parse(struct json_reader *r, const char *p, size_t n, const char *where,
 	auto code = r->parser.parse(text, n, false).get(r->root);
 	if (code == simdjson::MEMALLOC)
 		parser_trouble(n, code);
-	if (code && r->numbers_as_text) {
-		if (text == p)
-			copy_padded(&r->fixed, p, n);
-		if (json_scan_tame_numbers(r->fixed.p, n) == 0)
-			code = r->parser.parse(r->fixed.p, n, false)
-				.get(r->root);
+	if (!code)
+		return 0;
+	if (!r->numbers_as_text) {
+		at = json_scan_error(p, n, &what);
+		return parse_fault(e, where, n, at, what, code);
 	}
-	if (code)
-		return parse_fault(e, where, p, n, code);
-	return 0;
+	if (text == p)
+		copy_padded(&r->fixed, p, n);
+	if (json_scan_tame_words(r->fixed.p, n) &&
+	    !r->parser.parse(r->fixed.p, n, false).get(r->root))
+		return 0;
+	at = json_scan_tame_numbers(r->fixed.p, n, &what);
+	if (at == SIZE_MAX)
+		code = r->parser.parse(r->fixed.p, n, false).get(r->root);
+	return code ? parse_fault(e, where, n, at, what, code) : 0;
 }
 
 struct json_reader *
@@ -208,6 +215,16 @@ pick_integer(dom::element v, struct digits *d, struct span *raw)
 	return raw->n > 0;
 }
 
+/* Python's NaN and Infinity are no numbers: they are read as null is. */
+static enum json_type
+type_in_line(enum json_type t, struct span raw)
+{
+	bool word = raw.n && (raw.p[raw.n - 1] == 'N' ||
+			      raw.p[raw.n - 1] == 'y');
+
+	return t == JSON_NUMBER && word ? JSON_NULL : t;
+}
+
 static void
 pick_value(struct json_reader *r, dom::element v, const char *path,
 	   struct digits *d, struct json_pick *out, uint64_t *surrogates)
@@ -226,6 +243,7 @@ pick_value(struct json_reader *r, dom::element v, const char *path,
 		}
 	} else if (!pick_integer(v, d, &out->raw)) {
 		out->raw = json_scan_find(line, path);
+		out->type = type_in_line(out->type, out->raw);
 	}
 }
 
@@ -307,7 +325,7 @@ json_members(struct json_reader *r, struct span *key, struct json_pick *val,
 		key[i] = span_of(m.key);
 		val[i] = {};
 		val[i].present = 1;
-		val[i].type = type_of(m.value);
+		val[i].type = type_in_line(type_of(m.value), raw);
 		if (val[i].type == JSON_STRING)
 			val[i].str = span_of(m.value.get_string()
 					     .value_unsafe());

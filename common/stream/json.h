@@ -7,10 +7,10 @@
  * surrogate pairs, replace a lone surrogate escape by U+FFFD and count it, take
  * the last of equal keys, and refuse what RFC 8259 forbids and more than 1,024
  * levels of nesting.  The object reader returns numbers as text, whatever their
- * size.  A tree takes what other programs write into files of which we need
- * few keys: an integer past 64 bits is a double; 1e400, and Python's NaN,
- * Infinity and -Infinity, are strings of their text, so that a reader that
- * needs a number refuses them by the key.
+ * size, and reads Python's NaN, Infinity and -Infinity as null.  A tree takes
+ * what other programs write into files of which we need few keys: an integer
+ * past 64 bits is a double; 1e400, and Python's words, are strings of their
+ * text, so that a reader that needs a number refuses them by the key.
  *
  * A path "a.b" is the member of that name or, if there is none, member b of a.
  */

@@ -19,7 +19,7 @@ struct check {
 	size_t n, i;
 	const char *what;	/* the first error, at i */
 	int depth;
-	char *tame;		/* p, writable: numbers out of range become 0 */
+	char *tame;		/* see json_scan_tame_numbers() */
 	struct buf *loose;	/* see json_scan_loose() */
 	size_t copied;		/* p[0..copied) is in loose */
 };
@@ -56,13 +56,6 @@ check_space(struct check *c)
 }
 
 static int
-is_hex(int b)
-{
-	return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') ||
-	       (b >= 'A' && b <= 'F');
-}
-
-static int
 check_escape(struct check *c)
 {
 	int b;
@@ -75,7 +68,7 @@ check_escape(struct check *c)
 		return check_fault(c, "unknown escape");
 	c->i++;
 	for (int k = 0; b == 'u' && k < 4; k++, c->i++)
-		if (!is_hex(check_peek(c)))
+		if (json_scan_hex(check_peek(c)) < 0)
 			return check_fault(c, "\\u needs four hex digits");
 	return 0;
 }
@@ -150,6 +143,18 @@ put_loose(struct check *c, size_t start)
 		json_put_str(c->loose, (struct span){p, c->i - start});
 }
 
+/* In the place of the number p[start..i), which the library refuses. */
+static void
+put_other(struct check *c, size_t start)
+{
+	if (c->loose) {
+		put_loose(c, start);
+		return;
+	}
+	memset(c->tame + start, ' ', c->i - start);
+	c->tame[start] = '0';
+}
+
 static int
 check_number(struct check *c)
 {
@@ -178,13 +183,8 @@ check_number(struct check *c)
 	}
 	if (number_fits(c->p + start, c->i - start, is_int))
 		return 0;
-	if (c->tame) {
-		memset(c->tame + start, ' ', c->i - start);
-		c->tame[start] = '0';
-		return 0;
-	}
-	if (c->loose) {
-		put_loose(c, start);
+	if (c->tame || c->loose) {
+		put_other(c, start);
 		return 0;
 	}
 	c->i = start;
@@ -209,13 +209,13 @@ check_python(struct check *c)
 	static const char *const word[] = {"NaN", "Infinity", "-Infinity"};
 	size_t start = c->i;
 
-	for (size_t k = 0; c->loose && k < 3; k++) {
+	for (size_t k = 0; (c->loose || c->tame) && k < 3; k++) {
 		size_t n = strlen(word[k]);
 
 		if (c->n - start < n || memcmp(c->p + start, word[k], n))
 			continue;
 		c->i += n;
-		put_loose(c, start);
+		put_other(c, start);
 		return 0;
 	}
 	return -1;
@@ -321,13 +321,14 @@ json_scan_error(const char *p, size_t n, const char **what)
 	return c.what ? c.i : SIZE_MAX;
 }
 
-int
-json_scan_tame_numbers(char *p, size_t n)
+size_t
+json_scan_tame_numbers(char *p, size_t n, const char **what)
 {
-	struct check c = { p, n, 0, NULL, 0, p, NULL, 0 };
+	struct check c = { .p = p, .n = n, .tame = p };
 
 	check_text(&c);
-	return c.what ? -1 : 0;
+	*what = c.what;
+	return c.what ? c.i : SIZE_MAX;
 }
 
 int
@@ -338,92 +339,6 @@ json_scan_loose(const char *p, size_t n, struct buf *out)
 	check_text(&c);
 	buf_put(out, p + c.copied, n - c.copied);
 	return c.what ? -1 : 0;
-}
-
-int
-json_scan_maybe_surrogate(const char *p, size_t n)
-{
-	for (size_t i = 0; i < n;) {
-		size_t end = n - i < 4096 ? n : i + 4096;
-		unsigned char hit = 0;
-
-		for (; i < end; i++)	/* vectorized: no branch inside */
-			hit |= (unsigned char)((p[i] == '\\') &
-					       (p[i + 1] == 'u') &
-					       ((p[i + 2] | 32) == 'd'));
-		if (hit)
-			return 1;
-	}
-	return 0;
-}
-
-/* The code unit of a \u escape at p, or -1 if there is none. */
-static int
-escaped_unit(const char *p, const char *end)
-{
-	int v = 0;
-
-	if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
-		return -1;
-	for (int i = 2; i < 6; i++) {
-		if (!is_hex((unsigned char)p[i]))
-			return -1;
-		v = v * 16 + (p[i] <= '9' ? p[i] - '0' :
-			      (p[i] | 32) - 'a' + 10);
-	}
-	return v;
-}
-
-/*
- * The character of the \u escape, or pair of them, at *p, which moves past it;
- * a lone surrogate is returned as it is.  -1: there is no \u escape.
- */
-static int
-escaped_char(const char **p, const char *end)
-{
-	int v = escaped_unit(*p, end), w;
-
-	if (v < 0)
-		return -1;
-	*p += 6;
-	w = v >= 0xd800 && v < 0xdc00 ? escaped_unit(*p, end) : -1;
-	if (w < 0xdc00 || w >= 0xe000)
-		return v;
-	*p += 6;
-	return 0x10000 + ((v & 0x3ff) << 10 | (w & 0x3ff));
-}
-
-uint64_t
-json_scan_fix_surrogates(char *p, size_t n)
-{
-	const char *q, *end = p + n;
-	uint64_t fixed = 0;
-	int v;
-
-	for (; (p = memchr(p, '\\', (size_t)(end - p))); p += q - p) {
-		q = p;
-		v = escaped_char(&q, end);
-		if (v < 0)	/* another escape, or malformed */
-			q += end - p < 2 ? 1 : 2;
-		if (v >= 0xd800 && v < 0xe000) {
-			memcpy(p + 2, "fffd", 4);
-			fixed++;
-		}
-	}
-	return fixed;
-}
-
-uint64_t
-json_scan_count_fixed(const char *old, const char *fixed, size_t from,
-		      size_t to)
-{
-	uint64_t n = 0;
-
-	for (size_t i = from; i < to; i++)	/* 'd' became 'f' after \u */
-		n += i >= 2 && old[i] != fixed[i] && old[i - 1] == 'u' &&
-		     fixed[i] == 'f' && (old[i] | 32) == 'd' &&
-		     old[i - 2] == '\\';
-	return n;
 }
 
 static const char *
@@ -439,6 +354,47 @@ skip_string(const char *p, const char *end)
 			return q;
 	}
 	return end;
+}
+
+/* The length of a word of Python's at p, a whole token after `before`; or 0. */
+static size_t
+python_word(char before, const char *p, const char *end)
+{
+	static const char *const word[] = {"NaN", "Infinity", "-Infinity"};
+
+	for (size_t k = 0; k < 3; k++) {
+		size_t n = strlen(word[k]);
+
+		if ((size_t)(end - p) > n && !memcmp(p, word[k], n) &&
+		    strchr(":,[ \t\r\n", before) &&
+		    strchr(",]} \t\r\n", p[n]))
+			return n;
+	}
+	return 0;
+}
+
+size_t
+json_scan_tame_words(char *p, size_t n)
+{
+	const char *end = p + n;
+	size_t words = 0, k;
+	char *q = p;
+
+	while (q < end) {
+		if (*q == '"') {
+			q = p + (skip_string(q, end) - p);
+			continue;
+		}
+		k = q > p && (*q == 'N' || *q == 'I' || *q == '-') ?
+			python_word(q[-1], q, end) : 0;
+		if (k) {
+			memset(q, ' ', k);
+			*q = '0';
+			words++;
+		}
+		q += k ? k : 1;
+	}
+	return words;
 }
 
 static const char *
@@ -516,7 +472,7 @@ unescape(const char *p, const char *end, char *c, int *n)
 	*c = *p;
 	if (*p != '\\' || end - p < 2)
 		return p + 1;
-	v = escaped_char(&p, end);
+	v = json_scan_escape(&p, end);
 	if (v < 0) {
 		f = strchr(from, p[1]);
 		*c = f && *f ? to[f - from] : p[1];

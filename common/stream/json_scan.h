@@ -2,8 +2,8 @@
  * json_scan.h - what simdjson does not provide; private to base/json
  *
  * simdjson reports an error without its place, does not know where a value is
- * in the text, and refuses lone surrogates.  These scanners do those three, and
- * run only when needed.
+ * in the text, and refuses lone surrogates and numbers that others write.
+ * These scanners do those four, and run only when needed.
  */
 #ifndef ASSAY_JSON_SCAN_H
 #define ASSAY_JSON_SCAN_H
@@ -20,10 +20,10 @@ enum { JSON_DEPTH_MAX = 1024 };
 size_t json_scan_error(const char *p, size_t n, const char **what);
 
 /*
- * Overwrite each number that is out of range by 0.  Returns 0, or -1 if p[0..n)
- * has other errors.
+ * The same, but a number that is out of range, and Python's NaN, Infinity and
+ * -Infinity, are overwritten by 0 and are no error.
  */
-int json_scan_tame_numbers(char *p, size_t n);
+size_t json_scan_tame_numbers(char *p, size_t n, const char **what);
 
 /*
  * Append p[0..n) to out with the numbers that simdjson refuses changed: an
@@ -34,10 +34,25 @@ int json_scan_tame_numbers(char *p, size_t n);
 int json_scan_loose(const char *p, size_t n, struct buf *out);
 
 /*
+ * The same for NaN, Infinity and -Infinity alone, quickly, in a text that need
+ * not be valid.  Returns how many there were.
+ */
+size_t json_scan_tame_words(char *p, size_t n);
+
+/*
  * May p[0..n) contain an escape of a surrogate ("\ud")?  Reads up to 2 bytes
  * after the end.
  */
 int json_scan_maybe_surrogate(const char *p, size_t n);
+
+/* The value of a hexadecimal digit, or -1. */
+int json_scan_hex(int b);
+
+/*
+ * The character of the \u escape, or pair of them, at *p, which moves past it;
+ * a lone surrogate is returned as it is.  -1: there is no \u escape.
+ */
+int json_scan_escape(const char **p, const char *end);
 
 /* Replace lone surrogate escapes of valid JSON by \ufffd; returns how many. */
 uint64_t json_scan_fix_surrogates(char *p, size_t n);
