@@ -20,40 +20,65 @@ struct options {
 	int format, order, ids, targets, json, check, doc_mask;
 	int64_t seq_len, random, seed, step, rank, width, batch, repeat, eot;
 	double doc_frac, rate;
-	int has_random, has_step, has_rank;
+	int has_random, has_step, has_rank, ahead;
 	int has_format, has_order, has_len, has_seed, has_batch, has_mask;
 	const char *const *paths;
 	size_t npaths;
 	uint64_t first, count;		/* --window */
 	struct run_data data;		/* --run */
+	struct plan_part part;		/* batches; borrows data */
 };
+
+/* Only steps that were trained, unless --ahead. */
+static int
+check_step(const struct options *o, struct err *e)
+{
+	int64_t last = o->data.last_step;
+
+	if (o->ahead || o->step <= last)
+		return 0;
+	if (last < 0)
+		return err_set(e, "%s/train.jsonl: no step was trained yet"
+			       " (--ahead shows what step %lld will see)",
+			       o->run, (long long)o->step);
+	return err_set(e, "%s/train.jsonl: step %lld was not trained, the last"
+		       " one is %lld (--ahead shows what a later step would"
+		       " see)", o->run, (long long)o->step, (long long)last);
+}
 
 /* Values of the run, unless options override them. */
 static int
 from_run(struct options *o, struct run_data *r, struct err *e)
 {
-	if (run_data_load(r, o->run, e) < 0)
+	const struct plan_part *p;
+
+	if (run_data_load(r, o->run, e) < 0 ||
+	    (o->has_step && check_step(o, e) < 0))
 		return -1;
+	p = plan_at(&r->plan, o->has_step ? (uint64_t)o->step : UINT64_MAX);
+	o->part = *p;
 	if (!o->npaths) {
-		o->paths = r->paths;
-		o->npaths = r->npaths;
+		o->paths = (const char *const *)p->data;
+		o->npaths = p->ndata;
 	}
 	if (!o->tokenizer) {
 		o->tokenizer = r->tokenizer;
 		o->split = r->split;
 	}
 	if (!o->has_format)
-		o->format = r->format;
+		o->format = p->format;
 	if (!o->has_order)
-		o->order = r->order;
+		o->order = p->order;
 	if (!o->has_len)
-		o->seq_len = r->seq_len;
+		o->seq_len = p->seq_len;
 	if (!o->has_seed)
-		o->seed = (int64_t)r->seed;
+		o->seed = (int64_t)p->seed;
 	if (!o->has_batch)
-		o->batch = (int64_t)r->batch_size;
+		o->batch = (int64_t)p->batch_size;
 	if (!o->has_mask)
-		o->doc_mask = r->doc_mask;
+		o->doc_mask = p->doc_mask;
+	if (o->has_order || o->has_len || o->has_seed || o->has_batch)
+		o->part.step = o->part.sample = 0;
 	if (!o->has_rank || (uint64_t)o->rank < r->world_size)
 		return 0;
 	return err_set(e, "%s/config.json: no rank %lld: \"world_size\" "
@@ -61,20 +86,29 @@ from_run(struct options *o, struct run_data *r, struct err *e)
 		       (unsigned long long)r->world_size);
 }
 
-/* Rank r of W has samples [r*B/W, (r+1)*B/W) of the step's batch. */
+/* After the shards are open. */
+static void
+set_batches(struct options *o, const struct shards *s, uint32_t T)
+{
+	o->part.order = (enum order_kind)o->order;
+	o->part.seed = (uint64_t)o->seed;
+	o->part.batch_size = (uint64_t)o->batch;
+	o->part.seq_len = T;
+	o->part.windows = shards_windows(s, T);
+}
+
+/* Rank r of W has windows [r*B/W, (r+1)*B/W) of the step's batch. */
 static int
 show_step(const struct options *o, struct view_select *w, struct err *e)
 {
-	uint64_t B = (uint64_t)o->batch, W = o->data.world_size, from = 0, to;
+	uint64_t B = o->part.batch_size, W = o->data.world_size, from = 0;
+	uint64_t to = B;
 
-	to = B;
 	if (o->has_rank) {
 		from = (uint64_t)o->rank * B / W;
 		to = ((uint64_t)o->rank + 1) * B / W;
 	}
-	return view_select_samples(w, (enum order_kind)o->order,
-				   (uint64_t)o->seed,
-				   (uint64_t)o->step * B + from, to - from, e);
+	return view_select_step(w, &o->part, (uint64_t)o->step, from, to, e);
 }
 
 /* Status 0 or 1, or -1. */
@@ -88,9 +122,7 @@ check(const struct options *o, struct view_select *w, struct err *e)
 	shard_check_opts_init(&c);
 	c.vocab = w->view.vocab;
 	c.T = w->view.T;
-	c.batch = (uint64_t)o->batch;
-	c.order = (enum order_kind)o->order;
-	c.seed = (uint64_t)o->seed;
+	c.batches = o->part;
 	c.doc_frac = o->doc_frac;
 	c.max_repeat = (uint64_t)o->repeat;
 	c.max_rate = o->rate;
@@ -111,6 +143,35 @@ check(const struct options *o, struct view_select *w, struct err *e)
 }
 
 /* ---- wiring ---- */
+
+/* The shards are not those of the run, or of one of its steps. */
+static int
+other_shards(const struct options *o, uint64_t hash, struct err *e)
+{
+	char step[40] = "";
+
+	if (o->has_step)
+		snprintf(step, sizeof step, "step %lld of ",
+			 (long long)o->step);
+	return err_set(e, "%s: not the shards that %srun %s was trained on:"
+		       " content hash %016llx, expected %016llx", o->paths[0],
+		       step, o->run, (unsigned long long)hash,
+		       (unsigned long long)o->part.hash);
+}
+
+/* Name the step whose shards are gone. */
+static void
+add_step(const struct options *o, struct err *e)
+{
+	struct err why = *e;
+
+	if (!o->has_step)
+		return;
+	*e = (struct err){0};
+	err_set(e, "%s (step %lld of run %s was trained on these shards)",
+		why.msg, (long long)o->step, o->run);
+}
+
 static struct shards *
 open_shards(const struct options *o, const struct vocab *v, struct err *e)
 {
@@ -127,12 +188,11 @@ open_shards(const struct options *o, const struct vocab *v, struct err *e)
 		h.eos = o->eot >= 0 ? o->eot : v->eos;
 	}
 	s = shards_open_hint(o->paths, o->npaths, &h, e);
-	if (!s || !o->data.has_hash || shards_info(s)->hash == o->data.hash)
+	if (!s)
+		add_step(o, e);
+	if (!s || !o->part.hash || shards_info(s)->hash == o->part.hash)
 		return s;
-	err_set(e, "%s: not the shards that run %s was trained on: content "
-		"hash %016llx, expected %016llx", o->paths[0], o->run,
-		(unsigned long long)shards_info(s)->hash,
-		(unsigned long long)o->data.hash);
+	other_shards(o, shards_info(s)->hash, e);
 	shards_close(s);
 	return NULL;
 }
@@ -190,6 +250,7 @@ run(struct options *o, struct err *e)
 		return -1;
 	window_view_init(&w.view, s, v, T ? T : 1);
 	w.view.doc_mask = o->doc_mask;
+	set_batches(o, s, T);
 	w.view.wide = !o->out && isatty(STDOUT_FILENO);
 	window_view_heading(&w.view, w.form, &w.buf);
 	if (o->check)
@@ -235,6 +296,9 @@ main(int argc, char **argv)
 		OPT_INT("step", &o.step, "N", 0, 1e15,
 			"The batch of this step of the run",
 			.given = &o.has_step, .of = "run"),
+		OPT_FLAG("ahead", &o.ahead,
+			 "Also a step that the run has not reached",
+			 .of = "step"),
 		OPT_INT("rank", &o.rank, "R", 0, 1e6,
 			"Only the windows of data-parallel rank R",
 			.given = &o.has_rank, .of = "step"),

@@ -1,8 +1,12 @@
 /*
- * run_data.h - data and order of a training run, from its config.json
+ * run_data.h - data and order of a training run, from its folder
  *
- * record/order.h lists the keys.  With these, the shards and order_window()
- * give the batch of any step.
+ * config.json has the shards and the order; "tokenizer" is an absolute path or
+ * null, "world_size" the number of ranks (absent: 1), the other keys are those
+ * of record/order.h.  The log has the last step and, if the run was resumed,
+ * the batches of earlier steps.  With these and the shards, plan_window() gives
+ * the batch of any step; of W ranks, rank r has windows [r*B/W, (r+1)*B/W) of
+ * it.
  */
 #ifndef ASSAY_RUN_DATA_H
 #define ASSAY_RUN_DATA_H
@@ -12,21 +16,12 @@
 
 #include "base/err.h"
 #include "record/order.h"
-#include "record/shard.h"
 
 struct run_data {
-	const char **paths;	/* shards */
-	size_t npaths;
+	struct plan plan;
+	int64_t last_step;	/* in the log; -1: none */
 	char *tokenizer, *split;	/* NULL: none */
-	enum shard_format format;
-	enum order_kind order;
-	uint64_t seed;
-	uint32_t seq_len;
-	uint64_t batch_size;	/* windows per step, all ranks together */
 	uint64_t world_size;
-	int doc_mask;
-	int has_hash;		/* of the shards: shard_info.hash */
-	uint64_t hash;
 };
 
 int run_data_load(struct run_data *r, const char *dir, struct err *e);

@@ -20,8 +20,8 @@ void
 shard_check_opts_init(struct shard_check_opts *o)
 {
 	memset(o, 0, sizeof(*o));
-	o->batch = 16;
-	o->order = ORDER_SHUFFLE;
+	o->batches.batch_size = 16;
+	o->batches.order = ORDER_SHUFFLE;
 	o->doc_frac = 0.9;
 	o->max_repeat = 100;
 	o->max_rate = 1e-6;

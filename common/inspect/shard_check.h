@@ -28,9 +28,7 @@ enum shard_check {
 struct shard_check_opts {
 	const struct vocab *vocab;	/* NULL: only checks of ids */
 	uint32_t T;			/* 0: no checks of windows */
-	uint64_t batch;			/* windows per batch */
-	enum order_kind order;		/* ... taken in this order */
-	uint64_t seed;
+	struct plan_part batches;	/* of a pass, from its first step on */
 	double doc_frac;		/* of a batch: one document fills it */
 	uint64_t max_repeat;		/* longest accepted run of one token */
 	double max_rate;		/* accepted replaced characters and

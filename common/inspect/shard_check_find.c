@@ -209,20 +209,21 @@ batch_findings(const struct checker *c, struct shard_check_report *r,
 	       struct err *e)
 {
 	const struct shard_check_opts *o = c->o;
-	double full = o->doc_frac * (double)o->batch * o->T, most = 0;
-	uint64_t steps, step, i;
+	struct plan_part plan = o->batches;
+	uint64_t batch = plan.batch_size, steps, step, i;
+	double full = o->doc_frac * (double)batch * o->T, most = 0;
 	struct seen hit = {0};
 	struct share *v = NULL;
 	size_t n, cap = 0, k;
 	int bad = 0;
 
-	if (o->T == 0 || o->batch == 0 || (double)c->sum.largest < full)
+	if (o->T == 0 || batch == 0 || (double)c->sum.largest < full)
 		return 0;
-	steps = r->windows / o->batch;
-	for (step = 0; step < steps && !bad; step++) {
-		for (n = i = 0; i < o->batch && !bad; i++)
-			bad = window_shares(c, order_window(o->order, o->seed,
-					    r->windows, step * o->batch + i),
+	plan.windows = r->windows;
+	steps = r->windows / batch;
+	for (step = plan.step; step < plan.step + steps && !bad; step++) {
+		for (n = i = 0; i < batch && !bad; i++)
+			bad = window_shares(c, plan_window(&plan, step, i),
 					    c->info->windows ? 1 :
 					    (uint64_t)full, &v, &n, &cap, e);
 		for (k = 0; k < n; k++) {
@@ -240,8 +241,8 @@ batch_findings(const struct checker *c, struct shard_check_report *r,
 				  e)->what, "one document has %.0f %% of the "
 			   "tokens of a batch (%llu windows, %s order; first "
 			   "at step %llu)", 100 * most /
-			   ((double)o->batch * o->T),
-			   (unsigned long long)o->batch, order_names[o->order],
+			   ((double)batch * o->T), (unsigned long long)batch,
+			   order_names[plan.order],
 			   (unsigned long long)hit.token);
 	r->v[CHECK_BATCH].token = 0;
 	return bad;

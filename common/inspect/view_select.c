@@ -40,15 +40,15 @@ view_select_random(struct view_select *w, uint64_t seed, uint64_t count,
 }
 
 int
-view_select_samples(struct view_select *w, enum order_kind order, uint64_t seed,
-		uint64_t first, uint64_t count, struct err *e)
+view_select_step(struct view_select *w, const struct plan_part *p,
+		 uint64_t step, uint64_t from, uint64_t to, struct err *e)
 {
-	uint64_t n = shards_windows(w->view.shards, w->view.T), i;
+	uint64_t i;
 
-	if (n == 0)		/* for its message */
+	if (p->windows == 0)	/* for its message */
 		return window(w, 0, e);
-	for (i = 0; i < count; i++)
-		if (window(w, order_window(order, seed, n, first + i), e) < 0)
+	for (i = from; i < to; i++)
+		if (window(w, plan_window(p, step, i), e) < 0)
 			return -1;
 	return 0;
 }

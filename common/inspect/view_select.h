@@ -23,10 +23,9 @@ int view_select_windows(struct view_select *w, uint64_t first, uint64_t count,
 int view_select_random(struct view_select *w, uint64_t seed, uint64_t n,
 		   struct err *e);
 
-/* Samples first to first + count of a run, in its order (order.h). */
-int view_select_samples(struct view_select *w, enum order_kind order,
-			uint64_t seed,
-		    uint64_t first, uint64_t count, struct err *e);
+/* Windows from to `to` (exclusive) of the batch of a step. */
+int view_select_step(struct view_select *w, const struct plan_part *p,
+		     uint64_t step, uint64_t from, uint64_t to, struct err *e);
 
 /* Every document with this id; none is an error. */
 int view_select_doc(struct view_select *w, const char *id, struct err *e);

@@ -197,15 +197,36 @@ dataset_special_ids(struct dataset *d, struct model_config *c)
 		v->eos = c->eos;
 }
 
+static int
+same_data(const struct data_id *was, const struct data_id *is, int same_len)
+{
+	return was->hash == is->hash &&
+		(!same_len || was->windows == is->windows);
+}
+
+static void
+note(struct buf *changed, const char *key, uint64_t was, uint64_t is)
+{
+	if (was != is)
+		buf_printf(changed, "%s %016" PRIx64 " %016" PRIx64 "\n", key,
+			   was, is);
+}
+
 int
 dataset_check(const struct dataset *d, const struct options *o,
-	      const struct data_id *was, struct err *e)
+	      const struct data_id *was, int64_t seq_len, struct buf *changed,
+	      struct err *e)
 {
 	const struct data_id *is = &d->id;
 
-	if (o->allow_changed_data)
+	if (o->allow_changed_data) {
+		note(changed, "data_hash", was->hash, is->hash);
+		note(changed, "val_hash", was->val_hash, is->val_hash);
+		note(changed, "tokenizer_fingerprint", was->fingerprint,
+		     is->fingerprint);
 		return 0;
-	if (was->hash != is->hash || was->windows != is->windows)
+	}
+	if (!same_data(was, is, seq_len == o->seq_len))
 		return err_set(e, "%s: the shards have changed: hash %016"
 			       PRIx64 " (%" PRIu64 " windows), the checkpoint"
 			       " has %016" PRIx64 " (%" PRIu64 ");"
@@ -219,7 +240,9 @@ dataset_check(const struct dataset *d, const struct options *o,
 			       d->val ? o->val_data.v[0] : "--val-data",
 			       is->val_hash, was->val_hash);
 	if (was->fingerprint && was->fingerprint != is->fingerprint)
-		return err_set(e, "the tokenizer has changed;"
-			       " --allow-changed-data accepts this");
+		return err_set(e, "the tokenizer has changed: fingerprint %016"
+			       PRIx64 ", the checkpoint has %016" PRIx64
+			       "; --allow-changed-data accepts this",
+			       is->fingerprint, was->fingerprint);
 	return 0;
 }

@@ -40,8 +40,13 @@ void dataset_special_ids(struct dataset *d, struct model_config *c);
 int dataset_token_config(struct dataset *d, const char *tokenizer,
 			 int64_t seq_len, struct err *e);
 
-/* For a resume: are these the shards and the tokenizer of the checkpoint? */
+/*
+ * For a resume: are these the shards and the tokenizer of the checkpoint?  With
+ * o->allow_changed_data, differences are appended to `changed` as lines
+ * "key old new".  seq_len: the checkpoint's.
+ */
 int dataset_check(const struct dataset *d, const struct options *o,
-		  const struct data_id *was, struct err *e);
+		  const struct data_id *was, int64_t seq_len,
+		  struct buf *changed, struct err *e);
 
 #endif

@@ -243,9 +243,7 @@ job_run(struct job *j, struct err *e)
 {
 	struct loader_conf conf = {
 		.source = job_source(j, j->data.train),
-		.b = (uint32_t)j->o.batch_size,
-		.order = (enum order_kind)j->o.order,
-		.seed = (uint64_t)j->o.seed};
+		.part = plan_at(&j->plan, j->at.step)};
 	struct loader *l;
 	int rc;
 

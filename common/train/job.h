@@ -31,6 +31,7 @@ struct job {
 	struct trainer tr;
 	struct run_dir run;
 	struct run_state at;
+	struct plan plan;	/* of all steps; the last part is now */
 	const struct job_prompt *prompts;	/* borrowed; for job_start() */
 	size_t nprompts;
 	double peak;		/* operations per second; 0: unknown */

@@ -30,15 +30,13 @@ static int
 fill(struct loader *l, struct batch *b, uint64_t step, struct err *e)
 {
 	const struct loader_conf *c = &l->c;
-	uint64_t n = shards_windows(c->source.shards, c->source.t);
 	uint32_t i;
 
 	b->step = step;
 	b->targets = 0;
-	for (i = 0; i < c->b; i++)
+	for (i = 0; i < c->part->batch_size; i++)
 		if (batch_window(b, i, &c->source,
-				 order_window(c->order, c->seed, n,
-					      step * c->b + i), e) < 0)
+				 plan_window(c->part, step, i), e) < 0)
 			return -1;
 	return 0;
 }
@@ -93,8 +91,8 @@ loader_new(const struct loader_conf *c, uint64_t step)
 
 	l->c = *c;
 	l->made = l->taken = step;
-	batch_init(&l->slot[0], c->b, c->source.t);
-	batch_init(&l->slot[1], c->b, c->source.t);
+	batch_init(&l->slot[0], (uint32_t)c->part->batch_size, c->source.t);
+	batch_init(&l->slot[1], (uint32_t)c->part->batch_size, c->source.t);
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->change, NULL);
 	if (start_thread(l) != 0)

@@ -1,8 +1,8 @@
 /*
  * loader.h - the batch of each step, read ahead by a thread
  *
- * The batch of step s has the windows of samples s*B .. s*B+B-1 (order.h), in
- * that order.  A thread fills the next batch while the device computes.  There
+ * The batch of step s has windows 0 .. B-1 of plan_window(), in that order.  A
+ * thread fills the next batch while the device computes.  There
  * are two batches, so the result of loader_next() stays valid until the second
  * call after it: longer than one step, so all uploads from it have finished.
  */
@@ -14,9 +14,7 @@
 
 struct loader_conf {
 	struct batch_source source;
-	uint32_t b;		/* windows per step */
-	enum order_kind order;
-	uint64_t seed;
+	const struct plan_part *part;	/* borrowed; that of every step */
 };
 
 struct loader;

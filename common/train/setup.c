@@ -212,8 +212,10 @@ restore(struct job *j, struct err *e)
 	struct data_id was;
 	struct err why = {0};
 
-	if (state_load(from, &j->at, &was, &j->run.history, e) < 0 ||
-	    dataset_check(&j->data, &j->o, &was, e) < 0)
+	if (state_load(from, &j->at, &was, &j->plan, &j->run.history, e) < 0 ||
+	    dataset_check(&j->data, &j->o, &was,
+			  plan_at(&j->plan, j->at.step)->seq_len,
+			  &j->run.changed, e) < 0)
 		return -1;
 	if ((int64_t)j->at.step != ckpt_step(from))
 		return err_set(e, "%s/train_state.json: step is %" PRIu64
@@ -230,6 +232,23 @@ restore(struct job *j, struct err *e)
 		       " weights)", why.msg, from);
 }
 
+/* From this step on, the batches are those of the options and the shards. */
+static void
+continue_plan(struct job *j)
+{
+	const struct options *o = &j->o;
+	const struct plan_part now = {
+		.batch_size = (uint64_t)o->batch_size,
+		.order = (enum order_kind)o->order,
+		.seed = (uint64_t)o->seed, .seq_len = (uint32_t)o->seq_len,
+		.doc_mask = o->doc_mask,
+		.format = (enum shard_format)o->shard_format,
+		.windows = j->data.id.windows, .hash = j->data.id.hash,
+		.data = (char **)(uintptr_t)o->data.v, .ndata = o->data.n};
+
+	plan_continue(&j->plan, j->at.step, &now);
+}
+
 static int
 set_model(struct job *j, struct kernels *k, struct err *e)
 {
@@ -238,7 +257,10 @@ set_model(struct job *j, struct kernels *k, struct err *e)
 	warn_memory(j);
 	trainer_init(&j->tr, k, &j->c, &tc);
 	j->at = (struct run_state){.last_eval = -1, .last_sample = -1};
-	return j->run.from ? restore(j, e) : first_weights(j, e);
+	if ((j->run.from ? restore(j, e) : first_weights(j, e)) < 0)
+		return -1;
+	continue_plan(j);
+	return 0;
 }
 
 static int
@@ -261,7 +283,7 @@ struct state_src
 job_state(const struct job *j)
 {
 	return (struct state_src){j->tr.m, &j->tr.opt, &j->o, &j->data.id,
-		&j->data.files, &j->at, buf_span(&j->run.history)};
+		&j->data.files, &j->at, &j->plan, buf_span(&j->run.history)};
 }
 
 struct batch_source
@@ -295,5 +317,6 @@ job_close(struct job *j, struct err *e)
 
 	trainer_clear(&j->tr);
 	dataset_close(&j->data);
+	plan_clear(&j->plan);
 	return rc;
 }

@@ -12,10 +12,13 @@
 static int
 log_resume(struct job *j, struct err *e)
 {
-	trainlog_event(j->run.log, "resume", j->at.step);
+	struct buf *line = trainlog_event(j->run.log, "resume", j->at.step);
+
 	trainlog_str(j->run.log, "checkpoint",
 		     span_str(strrchr(j->run.from, '/') + 1));
 	trainlog_str(j->run.log, "changed", buf_span(&j->run.changed));
+	buf_puts(line, ",\"batches\":");
+	plan_json(&j->plan, line);
 	return trainlog_end(j->run.log, e);
 }
 

@@ -87,7 +87,7 @@ state_json(const struct state_src *s, struct buf *b)
 {
 	const struct run_state *at = s->at;
 	const struct data_id *d = s->data;
-	uint64_t next = at->step * (uint64_t)s->o->batch_size;
+	uint64_t next = plan_sample(plan_at(s->plan, at->step), at->step);
 	struct schedule lr = options_schedule(s->o);
 
 	buf_printf(b, "{\n  \"step\": %" PRIu64 ",\n  \"updates\": %" PRIu64
@@ -111,7 +111,9 @@ state_json(const struct state_src *s, struct buf *b)
 		buf_puts(b, "  \"bos_token_id\": null,\n");
 	buf_puts(b, "  \"config\": {\n  ");
 	options_json(s->o, b);
-	buf_puts(b, "\n  },\n  \"history\": [");
+	buf_puts(b, "\n  },\n  \"batches\": ");
+	plan_json(s->plan, b);
+	buf_puts(b, ",\n  \"history\": [");
 	buf_put(b, s->history.p, s->history.n);
 	buf_puts(b, "]\n}\n");
 }
@@ -237,9 +239,31 @@ get_history(const struct json *root, struct buf *out)
 	}
 }
 
+/* A state without "batches", from before they were kept, has one part. */
+static int
+get_plan(const struct json *root, const struct data_id *d, struct plan *plan,
+	 const char *path, struct err *e)
+{
+	const struct json *batches = json_get(root, "batches");
+	const struct json *config = json_get(root, "config");
+	struct plan_part only;
+
+	if (batches)
+		return plan_read(plan, batches, path, e);
+	if (!config)
+		return err_set(e, "%s: batches is missing", path);
+	if (plan_part_read(&only, config, path, e) < 0)
+		return -1;
+	only.hash = d->hash;
+	only.windows = d->windows;
+	plan_continue(plan, 0, &only);
+	plan_part_clear(&only);
+	return 0;
+}
+
 int
 state_load(const char *dir, struct run_state *at, struct data_id *d,
-	   struct buf *history, struct err *e)
+	   struct plan *plan, struct buf *history, struct err *e)
 {
 	const struct {
 		const char *key;
@@ -264,6 +288,8 @@ state_load(const char *dir, struct run_state *at, struct data_id *d,
 
 	for (i = 0; j && rc == 0 && i < sizeof want / sizeof *want; i++)
 		rc = get(j, want[i].key, want[i].kind, want[i].to, path, e);
+	if (rc == 0)
+		rc = get_plan(j, d, plan, path, e);
 	if (rc == 0)
 		get_history(j, history);
 	json_free(j);

@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 #include "model/optim.h"
+#include "record/order.h"
 #include "train/options.h"
 
-/* Where a run is.  Everything else follows from step and options. */
+/* Where a run is.  Everything else follows from step, plan and options. */
 struct run_state {
 	uint64_t step;		/* updates made or skipped; the next batch */
 	uint64_t updates;	/* made: t of AdamW */
@@ -37,6 +38,7 @@ struct state_src {
 	const struct data_id *data;
 	const struct token_files *tok;
 	const struct run_state *at;
+	const struct plan *plan;
 	struct span history;	/* members of a JSON array: one per start */
 };
 
@@ -51,10 +53,10 @@ int state_save(const char *run, const struct state_src *s, struct err *e);
 
 /*
  * Read train_state.json of a checkpoint.  Appends the members of its
- * "history" array to history.
+ * "history" array to history; plan must be empty.
  */
 int state_load(const char *dir, struct run_state *at, struct data_id *data,
-	       struct buf *history, struct err *e);
+	       struct plan *plan, struct buf *history, struct err *e);
 
 /* Read master weights and moments of a checkpoint; set the weights. */
 int state_load_tensors(const char *dir, struct llama *m, struct optim *opt,

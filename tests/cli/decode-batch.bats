@@ -239,7 +239,17 @@ packed() {
 	lm-train -q --preset 1M --data train --tokenizer tokenizer.json \
 		--seq-len 32 --batch-size 4 --steps 1 --lr 1e-3 --seed 7 \
 		--dtype fp32 -o run
-	decode-batch --run run --step 5 --json > got
+	# a step that was not trained is shown on demand only
+	run decode-batch --run run --step 5 --json
+	[ "$status" -eq 2 ]
+	[ "$output" = "decode-batch: run/train.jsonl: step 5 was not trained,\
+ the last one is 0 (--ahead shows what a later step would see)" ]
+	run decode-batch --run run --step 3G
+	[ "$status" -eq 2 ]
+	decode-batch --run run --step 0 --json > zero
+	decode-batch --run run --step 0 --ahead --json | cmp zero -
+	step() { decode-batch --run run --ahead --step "$@"; }
+	step 5 --json > got
 	[ "$(wc -l < got)" -eq 4 ]
 	cut -d, -f1 got | cut -d: -f2 > order
 	# the same windows by number
@@ -250,11 +260,11 @@ packed() {
 	# two epochs: every window once in each
 	n=$(decode-batch --seq-len 32 --window 0:100000 --ids train | wc -l)
 	for s in $(seq 0 $((n / 4 - 1))); do
-		decode-batch --run run --step "$s" --json
+		step "$s" --json
 	done | cut -d, -f1 | sort | uniq -d > twice
 	[ ! -s twice ]
-	decode-batch --run run --step 5 | grep -q '^==> '
-	decode-batch --run run --step 5 --rank 0 --json > rank
+	step 5 | grep -q '^==> '
+	step 5 --rank 0 --json > rank
 	cmp rank got
 	# elsewhere than at a step an option says more than the run
 	[ "$(decode-batch --run run --seq-len 16 --ids | wc -w)" -eq 16 ]
@@ -268,22 +278,22 @@ packed() {
 	[ "$status" -eq 1 ]
 	for o in '--seq-len 16' '--seed 3' '--batch-size 2' '--order random' \
 	    --no-doc-mask; do
-		run decode-batch --run run --step 5 $o
+		run step 5 $o
 		[ "$status" -eq 2 ]
 		[[ "$output" == *"--step and ${o%% *} exclude each other"* ]]
 	done
 	sed -i 's/"world_size": *1/"world_size": 2/' run/config.json
-	decode-batch --run run --step 5 --rank 0 --json > r0
-	decode-batch --run run --step 5 --rank 1 --json > r1
+	step 5 --rank 0 --json > r0
+	step 5 --rank 1 --json > r1
 	cat r0 r1 | cmp - got
-	run decode-batch --run run --step 5 --rank 2 --json
+	run step 5 --rank 2 --json
 	[ "$status" -eq 2 ]
 	# the shards were made again from other documents
 	head -n 20 docs.jsonl > in
 	pack -q --tokenizer tokenizer.json --seq-len 64 -o train in
-	run decode-batch --run run --step 5 --json
+	run step 5 --json
 	[ "$status" -eq 2 ]
-	[[ "$output" == *"not the shards that run run was trained on"* ]]
+	[[ "$output" == *"not the shards that step 5 of run run was trained on"* ]]
 }
 
 @test "stored windows: padding, pieces, their own length only" {
