@@ -498,7 +498,7 @@ config_json(const struct model_config *c, struct buf *b)
 void
 config_generation_json(const struct model_config *c, struct buf *b)
 {
-	buf_puts(b, "{\n  \"_from_model_config\": true,\n");
+	buf_puts(b, "{\n");
 	put_ids(b, c);
 	buf_puts(b, "  \"do_sample\": false\n}\n");
 }

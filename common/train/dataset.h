@@ -30,15 +30,20 @@ void dataset_close(struct dataset *d);		/* all zero is fine */
 int64_t dataset_vocab(const struct dataset *d);
 
 /*
- * BOS and EOS of a new model: what pack put into the training data, even if
- * the tokenizer names no such token, so that prompts get a BOS exactly when
- * the training data has one.
+ * Set BOS and EOS of the model to what pack put into the training data, even if
+ * the tokenizer or the model that c came from names other tokens or none, so
+ * that prompts get a BOS exactly when the training data has one.
  */
-void dataset_special_ids(struct dataset *d, struct model_config *c);
+int dataset_special_ids(struct dataset *d, struct model_config *c,
+			struct err *e);
 
-/* tokenizer_config.json: that next to the tokenizer, else a new one. */
+/*
+ * tokenizer_config.json: that next to the tokenizer, else a new one, with the
+ * BOS and EOS of c, and add_bos_token.
+ */
 int dataset_token_config(struct dataset *d, const char *tokenizer,
-			 int64_t seq_len, struct err *e);
+			 const struct model_config *c, int64_t seq_len,
+			 struct err *e);
 
 /*
  * For a resume: are these the shards and the tokenizer of the checkpoint?  With

@@ -156,8 +156,8 @@ set_shape(struct job *j, const char *folder, struct err *e)
 		return -1;
 	if (j->o.resume)
 		options_note_derived(&j->o, &j->stored, &j->run.changed);
-	if (!folder)
-		dataset_special_ids(&j->data, &j->c);
+	if (dataset_special_ids(&j->data, &j->c, e) < 0)
+		return -1;
 	if (folder && j->o.seq_len > j->c.max_pos)
 		return err_set(e, "--seq-len is %" PRId64 ", but the model has"
 			       " %" PRId64 " positions", j->o.seq_len,
@@ -274,7 +274,8 @@ prepare(struct job *j, const struct options *cmd, struct kernels *k,
 	if (rc == 0)
 		rc = set_shape(j, folder, e);
 	if (rc == 0 && tok)
-		rc = dataset_token_config(&j->data, tok, j->o.seq_len, e);
+		rc = dataset_token_config(&j->data, tok, &j->c, j->o.seq_len,
+					  e);
 	free(tok);
 	return rc < 0 ? -1 : set_model(j, k, e);
 }

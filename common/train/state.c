@@ -83,6 +83,15 @@ put_tensors(struct ckpt_writer *w, const char *file, const struct llama *m,
 }
 
 static void
+put_id(struct buf *b, const char *key, int64_t id)
+{
+	if (id >= 0)
+		buf_printf(b, "  \"%s\": %" PRId64 ",\n", key, id);
+	else
+		buf_printf(b, "  \"%s\": null,\n", key);
+}
+
+static void
 state_json(const struct state_src *s, struct buf *b)
 {
 	const struct run_state *at = s->at;
@@ -105,13 +114,12 @@ state_json(const struct state_src *s, struct buf *b)
 	buf_printf(b, "  \"val_hash\": \"%016" PRIx64
 		   "\",\n  \"tokenizer_fingerprint\": \"%016" PRIx64
 		   "\",\n", d->val_hash, d->fingerprint);
-	if (d->bos >= 0)
-		buf_printf(b, "  \"bos_token_id\": %" PRId64 ",\n", d->bos);
-	else
-		buf_puts(b, "  \"bos_token_id\": null,\n");
 	buf_puts(b, "  \"config\": {\n  ");
 	options_json(s->o, b);
-	buf_puts(b, "\n  },\n  \"batches\": ");
+	buf_puts(b, "\n  },\n");
+	put_id(b, "bos_token_id", d->bos);
+	put_id(b, "eos_token_id", d->eos);
+	buf_puts(b, "  \"batches\": ");
 	plan_json(s->plan, b);
 	buf_puts(b, ",\n  \"history\": [");
 	buf_put(b, s->history.p, s->history.n);

@@ -23,7 +23,7 @@ struct data_id {
 	uint64_t hash, tokens, windows;	/* of the training shards */
 	uint64_t val_hash;		/* 0: no evaluation shards */
 	uint64_t fingerprint;		/* of the tokenizer; 0: none */
-	int64_t bos;			/* before each document; -1: none */
+	int64_t bos, eos;		/* around each document; -1: none */
 };
 
 /* Files copied into every checkpoint; empty: none. */

@@ -239,6 +239,86 @@ load lm-train
 	done
 }
 
+# KEY VALUE: in each file of $T/r/latest that names BOS and EOS.
+ids_are() {
+	for f in config.json generation_config.json train_state.json; do
+		[ "$(value bos_token_id "$T/r/latest/$f")" = "$1" ] ||
+			{ echo "$f"; cat "$T/r/latest/$f"; return 1; }
+		[ "$(value eos_token_id "$T/r/latest/$f")" = "$2" ]
+	done
+	[ "$(value add_bos_token "$T/r/latest/tokenizer_config.json")" = "$3" ]
+}
+
+@test "--init-from: a checkpoint says which BOS and EOS the run used, not its parent" {
+	cp -r "$MODELS/llama-gqa" "$T/m"
+	chmod -R u+w "$T/m"
+	sed -i 's/"\([be]os_token_id\)": [0-9]*/"\1": null/' "$T/m/config.json" \
+		"$T/m/generation_config.json"
+	cat > "$T/m/tokenizer_config.json" <<-'END'
+	{"add_bos_token": false, "bos_token": null, "x": {"a": [1.50, "é"]},
+	 "eos_token": {"content": "<|eos|>", "special": true},
+	 "model_max_length": 1000000000000000019884624838656}
+	END
+	on() {	# PACK_OPTION...: one step on such shards
+		rm -rf "$T/d" "$T/r"
+		"$BIN/pack" -q --tokenizer "$MODELS/llama-gqa/tokenizer.json" \
+			--seq-len 16 "$@" -o "$T/d" "$W/d.jsonl"
+		"$BIN/lm-train" -q --init-from "$T/m" --data "$T/d" --steps 1 \
+			--lr 1e-9 --dtype fp32 --batch-size 1 --peak-tflops 1 \
+			-o "$T/r"
+	}
+	on
+	ids_are 318 319 true
+	c=$T/r/latest/tokenizer_config.json
+	[ "$(value bos_token "$c")" = '<|bos|>' ]
+	# other keys, and a token that is the same, keep their bytes
+	grep -qF '"x": {"a": [1.50, "é"]}' "$c"
+	grep -qF '"eos_token": {"content": "<|eos|>", "special": true}' "$c"
+	grep -qF '"model_max_length": 1000000000000000019884624838656' "$c"
+	run ! grep -q _from_model_config "$T"/r/latest/*.json
+	# text is scored with that BOS
+	echo '{"context":"It was","continuation":" a"}' |
+		"$BIN/lm-sample" -q --model "$T/r/latest" --score - --json > "$T/a"
+	"$BIN/lm-sample" -q --model "$T/r/latest" --score - --json --no-bos \
+		> "$T/b" <<< '{"context":"It was","continuation":" a"}'
+	run ! cmp -s "$T/a" "$T/b"
+	"$BIN/lm-sample" -q --model "$T/r/latest" --score - --json --bos \
+		<<< '{"context":"It was","continuation":" a"}' | cmp "$T/a" -
+	# a resume keeps it
+	"$BIN/lm-train" -q --resume "$T/r" --steps 2 --peak-tflops 1
+	[ "$(readlink "$T/r/latest")" = step-00000002 ]
+	ids_are 318 319 true
+	# neither
+	on --no-bos --no-eos
+	ids_are null null false
+	# the parent has both and more ways to end, the shards only EOS
+	sed -i 's/"eos_token_id": null/"eos_token_id": [7, 319, 9]/; s/"bos_token_id": null/"bos_token_id": 318/' \
+		"$T/m/generation_config.json" "$T/m/config.json"
+	echo '{"add_bos_token": true, "bos_token": "<|bos|>"}' > \
+		"$T/m/tokenizer_config.json"
+	on --no-bos
+	[ "$(value bos_token_id "$T/r/latest/config.json")" = null ]
+	grep -q '"eos_token_id": \[319, 7, 9\]' "$T/r/latest/config.json"
+	grep -q '"eos_token_id": \[319, 7, 9\]' "$T/r/latest/generation_config.json"
+	[ "$(value add_bos_token "$T/r/latest/tokenizer_config.json")" = false ]
+	[ "$(value eos_token "$T/r/latest/tokenizer_config.json")" = '<|eos|>' ]
+}
+
+@test "shards of other trainers: BOS where the stream begins with it" {
+	for o in "298" "null --no-bos"; do
+		# shellcheck disable=SC2086
+		set -- $o
+		rm -rf "$T/d" "$T/r"
+		"$BIN/pack" -q --tokenizer "$W/tokenizer.json" "${@:2}" \
+			--shard-format nanogpt -o "$T/d" "$W/d.jsonl"
+		"$BIN/lm-train" -q --hidden-size 8 --layers 1 --heads 2 \
+			--intermediate-size 8 --batch-size 2 --steps 1 \
+			--peak-tflops 1 --data "$T/d" --shard-format nanogpt \
+			--tokenizer "$W/tokenizer.json" --seq-len 16 -o "$T/r"
+		ids_are "$1" 299 "$([ "$1" = null ] && echo false || echo true)"
+	done
+}
+
 @test "--init-from: unsupported settings are refused by name" {
 	cp -r "$MODELS/llama-tied" "$T/m"
 	chmod -R u+w "$T/m"
