@@ -28,8 +28,11 @@ static void
 add_prompt(struct prompts *p, struct bpe_enc *enc, struct span text)
 {
 	struct ids ids = {0};
+	struct err e = {0};
 
-	bpe_encode(enc, text, &ids);
+	if (bpe_encode(enc, text, &ids, &e) < 0)
+		die("prompt '%.*s': %s", (int)(text.n < 60 ? text.n : 60),
+		    text.p, e.msg);
 	GROW(p->v, p->cap, p->n + 1);
 	p->v[p->n++] = (struct job_prompt){
 		{xmemdup0(text.p, text.n), text.n}, ids.v, ids.n};

@@ -24,7 +24,7 @@ add_example(void *ctx, struct span text, struct err *e)
 
 	l->unit.n = 0;
 	if (l->enc) {
-		bpe_encode(l->enc, text, &l->unit);
+		bpe_units(l->enc, text, &l->unit);
 	} else {
 		words_split(&l->words, text);
 		for (i = 0; i < l->words.n; i++)
@@ -82,14 +82,15 @@ static void
 build(struct benchmark_index *x)
 {
 	uint64_t *hash;
-	uint32_t i;
+	uint32_t i, n;
 
 	if (!x->vocab) {
 		ngram_build(x->ngrams, x->words.hash);
 		return;
 	}
-	hash = xcalloc(x->vocab->n + 1, sizeof(*hash));
-	for (i = 0; i < x->vocab->n; i++)
+	n = x->vocab->n + BPE_MISSING;
+	hash = xcalloc(n, sizeof(*hash));
+	for (i = 0; i < n; i++)
 		hash[i] = ngram_token_hash(i);
 	ngram_build(x->ngrams, hash);
 	free(hash);

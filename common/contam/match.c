@@ -86,7 +86,7 @@ match_text(struct match *m, struct span text, struct ngram_hits *out)
 		return;
 	}
 	m->ids.n = 0;
-	bpe_encode(m->enc, text, &m->ids);
+	bpe_units(m->enc, text, &m->ids);
 	match_ids(m, m->ids.v, m->ids.n, out);
 	if (out->n == i)
 		return;

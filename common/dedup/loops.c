@@ -46,7 +46,7 @@ units(const struct loops *l, struct loops_scratch *s, struct words *words,
 		if (!s->enc)
 			s->enc = bpe_enc_new(l->bpe, 0);
 		s->ids.n = 0;
-		bpe_encode(s->enc, text, &s->ids);
+		bpe_units(s->enc, text, &s->ids);
 	} else if (!split) {
 		words_split(words, text);
 	}

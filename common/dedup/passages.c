@@ -104,7 +104,7 @@ take_ids(const struct passages *p, struct passages_scratch *s,
 	if (!s->enc)
 		s->enc = bpe_enc_new(p->bpe, 0);
 	s->ids.n = 0;
-	bpe_encode(s->enc, text, &s->ids);
+	bpe_units(s->enc, text, &s->ids);
 	GROW(b->end, b->end_cap, b->ntok + s->ids.n);
 	GROW(b->id, b->id_cap, b->ntok + s->ids.n);
 	n = align_ends(p->vocab, text, s->ids.v, s->ids.n, b->end + b->ntok);

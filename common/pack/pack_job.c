@@ -56,19 +56,34 @@ encoded_clear(void *result)
 }
 
 static int
+encode_text(const struct run *r, int worker, struct encoded *x,
+	    struct span text, struct err *why)
+{
+	const struct pack_job *j = r->job;
+	size_t start = x->ids.n;
+
+	if (j->bos >= 0)
+		ids_add(&x->ids, (uint32_t)j->bos);
+	if (bpe_encode(r->enc[worker], text, &x->ids, why) < 0) {
+		x->ids.n = start;
+		return -1;
+	}
+	if (j->eos >= 0)
+		ids_add(&x->ids, (uint32_t)j->eos);
+	return 0;
+}
+
+static int
 encode(const struct docpipe_work *w, struct doc *d, struct err *e)
 {
 	const struct run *r = w->ctx;
 	struct encoded *x = w->result;
+	struct err why;
 
-	(void)e;
-	if (!d->bad) {
-		if (r->job->bos >= 0)
-			ids_add(&x->ids, r->job->bos);
-		bpe_encode(r->enc[w->worker], d->text, &x->ids);
-		if (r->job->eos >= 0)
-			ids_add(&x->ids, r->job->eos);
-	}
+	why.set = 0;
+	if (!d->bad && encode_text(r, w->worker, x, d->text, &why) < 0 &&
+	    docpipe_bad(w, d, why.msg, e) < 0)
+		return -1;
 	GROW(x->end, x->cap, x->n + 1);
 	x->end[x->n++] = x->ids.n;
 	return 0;

@@ -76,7 +76,7 @@ encoder_init(struct encoder *c, const struct vocab *v, struct err *e)
 			(v->kind == VOCAB_SENTENCEPIECE &&
 			 v->sp_prepend != VOCAB_PREPEND_NEVER);
 	for (i = 0; i < 2 && c->puts_space; i++)
-		bpe_encode(c->enc, span_str(prefixes[i]), &c->prefix[i]);
+		bpe_units(c->enc, span_str(prefixes[i]), &c->prefix[i]);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ encode(struct encoder *c, struct span s)
 
 	c->r.n = 0;
 	if (!c->puts_space) {
-		bpe_encode(c->enc, s, &c->r);
+		bpe_units(c->enc, s, &c->r);
 		return 0;
 	}
 	for (i = 0; i < 2; i++) {
@@ -109,7 +109,7 @@ encode(struct encoder *c, struct span s)
 		buf_puts(&c->text, prefixes[i]);
 		buf_put(&c->text, s.p, s.n);
 		c->r.n = 0;
-		bpe_encode(c->enc, buf_span(&c->text), &c->r);
+		bpe_units(c->enc, buf_span(&c->text), &c->r);
 		if (c->r.n >= p->n && p->n &&
 		    !memcmp(c->r.v, p->v, p->n * sizeof(*p->v)))
 			return p->n;

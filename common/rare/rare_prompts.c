@@ -112,8 +112,10 @@ try_word(struct rare_prompts *p, int k, uint32_t id, struct span x,
 {
 	struct ids *ids = &p->ids[k];
 	size_t holes = prompt_text(k, x, text), from = ids->n, i, n = 0;
+	struct err why = {0};
 
-	bpe_encode(p->enc, buf_span(text), ids);
+	if (bpe_encode(p->enc, buf_span(text), ids, &why) < 0)
+		return 0;
 	for (i = from; i < ids->n; i++)
 		n += ids->v[i] == id;
 	if (n != holes || ids->v[ids->n - 1] != id) {
@@ -205,7 +207,7 @@ rare_prompts_encode(const struct rare_prompts *p, const struct rare *r,
 			continue;
 		prompt_text(k, buf_span(&x), &text);
 		ids.n = 0;
-		bpe_encode(p->enc, (struct span){text.p, text.n - x.n}, &ids);
+		bpe_units(p->enc, (struct span){text.p, text.n - x.n}, &ids);
 		for (i = 0; i < ids.n; i++)
 			found |= ids.v[i] == id;
 	}

@@ -280,8 +280,8 @@ type_name(enum json_type t)
 	}
 }
 
-static void
-set_bad(struct doc_batch *b, struct doc *d, const char *why)
+void
+doc_set_bad(struct doc_batch *b, struct doc *d, const char *why)
 {
 	struct memory *m = b->priv;
 	size_t n = strlen(why) + 1;
@@ -313,7 +313,7 @@ no_text(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 			 "not a string", at, p->key[KEY_TEXT],
 			 (int)what.n, what.p);
 	}
-	set_bad(b, d, why);
+	doc_set_bad(b, d, why);
 }
 
 /*
@@ -331,12 +331,12 @@ no_object(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 	while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t'))
 		i++;
 	if (i < s.n && s.p[i] == '{' && i + 1 < s.n) {
-		set_bad(b, d, fault);
+		doc_set_bad(b, d, fault);
 		return;
 	}
 	snprintf(why, sizeof(why), "byte %zu: not a JSON object; a document "
 		 "is one line, {\"%.200s\":\"...\"}", i + 1, p->key[KEY_TEXT]);
-	set_bad(b, d, why);
+	doc_set_bad(b, d, why);
 }
 
 /* The text stays in the parser's memory. */

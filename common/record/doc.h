@@ -110,6 +110,8 @@ int doc_parse_each(struct doc_parser *p, struct doc_batch *b,
 void doc_lines(struct doc_batch *b);
 void doc_parse_at(struct doc_parser *p, struct doc_batch *b, size_t i);
 void doc_batch_free(struct doc_batch *b);
+/* Make d, a document of b, bad: why is copied, the text becomes empty. */
+void doc_set_bad(struct doc_batch *b, struct doc *d, const char *why);
 
 /* The id of a document, or FILE:LINE built in tmp. */
 struct span doc_id(const struct doc *d, struct buf *tmp);

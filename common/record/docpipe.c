@@ -25,7 +25,7 @@ struct docpipe {
 	size_t npaths;
 	struct doc_reader *reader;
 	struct doc_parser **parser;	/* [threads] */
-	int threads, runs;
+	int threads, runs, on_bad;
 	const struct docpipe_pass *pass;
 	uint64_t next;		/* number of the next document */
 	pthread_mutex_t lock;	/* of the free list */
@@ -45,6 +45,7 @@ docpipe_open(const char *const *paths, size_t n, const struct doc_opts *o,
 	if (passes > 1)
 		input_keep(doc_reader_input(p->reader));
 	p->threads = threads;
+	p->on_bad = o->on_bad;
 	p->parser = xcalloc((size_t)threads, sizeof(*p->parser));
 	for (i = 0; i < threads; i++)
 		p->parser[i] = doc_parser_new(o);
@@ -141,6 +142,17 @@ pipe_read(void *ctx, struct err *e)
 	return b;
 }
 
+int
+docpipe_bad(const struct docpipe_work *w, struct doc *d, const char *why,
+	    struct err *e)
+{
+	if (w->on_bad == DOC_FAIL)
+		return err_set(e, "%s:%llu: %s", d->file,
+			       (unsigned long long)d->lineno, why);
+	doc_set_bad(w->batch, d, why);
+	return 0;
+}
+
 struct each {
 	const struct docpipe_work *w;
 	const struct docpipe_pass *pass;
@@ -187,7 +199,8 @@ pipe_work(void *ctx, void *item, int worker, struct err *e)
 	const struct docpipe_pass *pass = p->pass;
 	struct doc_batch *b = item;
 	const struct docpipe_work w = {
-		pass->ctx, b->user = result_new(p), p->parser[worker], worker
+		pass->ctx, b->user = result_new(p), p->parser[worker], worker,
+		b, p->on_bad
 	};
 
 	if (pass->mode != DOCPIPE_LINES && parse(&w, pass, b, e))

@@ -30,6 +30,8 @@ struct docpipe_work {
 	void *result;			/* of this block */
 	struct doc_parser *parser;	/* for doc_parse_at() */
 	int worker;			/* 0..threads-1: its own state */
+	struct doc_batch *batch;	/* for docpipe_bad() */
+	int on_bad;			/* enum doc_on_bad */
 };
 
 enum docpipe_mode {
@@ -44,9 +46,8 @@ struct docpipe_pass {
 	enum docpipe_mode mode;
 	/*
 	 * Called for every document, good or bad, in order within its block;
-	 * not with DOCPIPE_LINES.  It may declare d bad (d->bad, d->why; then
-	 * d->text.n must become 0).  Its error comes before any error of a
-	 * later document.  NULL: none.
+	 * not with DOCPIPE_LINES.  It may call docpipe_bad().  Its error comes
+	 * before any error of a later document.  NULL: none.
 	 */
 	int (*doc)(const struct docpipe_work *w, struct doc *d,
 		   struct err *e);
@@ -60,6 +61,13 @@ struct docpipe_pass {
 	void (*reset)(void *result);	/* before each block; may be NULL */
 	void (*clear)(void *result);	/* at the end; may be NULL */
 };
+
+/*
+ * From doc(): d is a bad document for this reason.  Returns 0, or -1 and
+ * "FILE:LINE: why" if the first bad line ends the program.
+ */
+int docpipe_bad(const struct docpipe_work *w, struct doc *d, const char *why,
+		struct err *e);
 
 /*
  * paths are kept by reference; n == 0 means stdin.  passes: how many times

@@ -243,7 +243,7 @@ build_special(struct vocab *v, const char *const *special, size_t n,
 				       "token %lld", special[i],
 				       (long long)same);
 		names_add(names, id);
-		v->flags[id] = VOCAB_SPECIAL;
+		v->flags[id] = VOCAB_SPECIAL | VOCAB_ADDED;
 		v->special[i] = (struct vocab_special){v->token[id], id, 1, 0};
 	}
 	return 0;

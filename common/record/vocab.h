@@ -85,7 +85,8 @@ struct vocab {
 	void *priv;
 };
 
-enum { VOCAB_SPECIAL = 1, VOCAB_BYTE = 2 };
+/* VOCAB_ADDED: an added token that the model's vocabulary does not have. */
+enum { VOCAB_SPECIAL = 1, VOCAB_BYTE = 2, VOCAB_ADDED = 4 };
 
 /*
  * Load tokenizer.json (tokenizer_config.json beside it names BOS/EOS), or a

@@ -101,7 +101,7 @@ put_model(const struct vocab *v, struct buf *b)
 		   "\"byte_fallback\": false, \"ignore_merges\": %s,\n"
 		   "    \"vocab\": {", v->ignore_merges ? "true" : "false");
 	for (uint32_t i = 0; i < v->n; i++) {
-		if (!v->token[i].p || vocab_is_added(v, i))
+		if (!v->token[i].p || (v->flags[i] & VOCAB_ADDED))
 			continue;
 		buf_puts(b, first ? "\n      \"" : ",\n      \"");
 		put_name(b, v->token[i]);

@@ -135,6 +135,7 @@ read_added_one(struct vocab_load *l, const struct json *t, int64_t *next)
 	if (!l->name[s.id].p) {
 		l->name[s.id] = vocab_keep(v, c->str.p, c->str.n);
 		names_add(&l->names, s.id);
+		v->flags[s.id] |= VOCAB_ADDED;
 	}
 	s.text = l->name[s.id];
 	v->flags[s.id] |= s.special ? VOCAB_SPECIAL : 0;
@@ -221,17 +222,20 @@ hex_byte(struct span s)
 	return x < 256 ? (int)x : -1;
 }
 
-static int
+/*
+ * An added token that the model has too is one of its tokens, whose name is
+ * bytes: "\u00e9" in GPT-2 is the byte e9 beside the text that is cut out.
+ */
+static void
 set_tokens(struct vocab_load *l)
 {
 	struct vocab *v = l->v;
-	int seen[256] = {0};
 
 	for (uint32_t i = 0; i < v->n; i++) {
 		int byte;
 
 		v->token[i] = l->name[i];
-		if (!l->name[i].p || vocab_is_added(v, i))
+		if (!l->name[i].p || (v->flags[i] & VOCAB_ADDED))
 			continue;
 		if (v->kind == VOCAB_BYTE_LEVEL) {
 			v->token[i] = byte_level_bytes(v, l->name[i]);
@@ -245,19 +249,9 @@ set_tokens(struct vocab_load *l)
 		} else {
 			byte = -1;
 		}
-		if (byte >= 0) {
-			seen[byte] = 1;
+		if (byte >= 0)
 			v->flags[i] |= VOCAB_BYTE;
-		}
 	}
-	if (v->kind == VOCAB_SENTENCEPIECE && !v->byte_fallback && v->unk >= 0)
-		return 0;
-	/* C0, C1 and F5 to FF do not occur in UTF-8 */
-	for (unsigned b = 0; b < 0xf5; b++)
-		if (!seen[b] && b != 0xc0 && b != 0xc1)
-			return vocab_fail(l, "model: vocab: no token for the "
-					 "byte 0x%02x: text would be lost", b);
-	return 0;
 }
 
 /* --- merges --- */
@@ -388,8 +382,10 @@ load(struct vocab_load *l)
 	    vocab_decoder(l, json_get(r, "decoder")) < 0 ||
 	    vocab_set_kind(l) < 0 ||
 	    read_names(l) < 0 || read_added(l) < 0 || read_unk(l) < 0 ||
-	    read_merges(l) < 0 || set_tokens(l) < 0 ||
-	    vocab_post_processor(l, json_get(r, "post_processor")) < 0 ||
+	    read_merges(l) < 0)
+		return -1;
+	set_tokens(l);
+	if (vocab_post_processor(l, json_get(r, "post_processor")) < 0 ||
 	    (l->from_file && vocab_config(l) < 0))
 		return -1;
 	return l->e->set ? -1 : 0;

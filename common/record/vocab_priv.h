@@ -5,7 +5,6 @@
 #define ASSAY_VOCAB_PRIV_H
 
 #include "base/arena.h"
-#include "base/search.h"
 #include "record/names.h"
 #include "record/vocab.h"
 #include "stream/json.h"
@@ -55,16 +54,6 @@ int vocab_flag(struct vocab_load *l, const struct json *j, const char *key,
 /* Refuse a part of this type. */
 int vocab_unsupported(struct vocab_load *l, const char *part,
 		      const struct json *j);
-
-/* Is this token in v->special, which is in ascending order? */
-static inline int
-vocab_is_added(const struct vocab *v, uint32_t id)
-{
-	size_t i;
-
-	FIND_FIRST(i, 0, v->nspecial, v->special[i].id >= id);
-	return i < v->nspecial && v->special[i].id == id;
-}
 
 static inline int
 is_null(const struct json *j)

@@ -180,8 +180,6 @@ static int
 check_tokens(struct vocab *v, struct name_table *names, int holes,
 	     const char *path, struct err *e)
 {
-	int seen[256] = {0};
-
 	for (uint32_t i = 0; i < v->n; i++) {
 		if (!v->token[i].p) {
 			if (holes)
@@ -193,13 +191,7 @@ check_tokens(struct vocab *v, struct name_table *names, int holes,
 				       "bytes", path, (long long)
 				       names_find(names, v->token[i]), i);
 		names_add(names, i);
-		if (v->token[i].n == 1)
-			seen[(uint8_t)v->token[i].p[0]] = 1;
 	}
-	for (unsigned b = 0; b < 256; b++)
-		if (!seen[b])
-			return err_set(e, "%s: no token for the byte 0x%02x: "
-				       "all 256 are needed", path, b);
 	return 0;
 }
 
@@ -235,7 +227,7 @@ add_specials(struct vocab *v, const struct published *pub)
 		grow(v, id);
 		v->token[id] = vocab_keep(v, pub->special[i].text,
 					  strlen(pub->special[i].text));
-		v->flags[id] = VOCAB_SPECIAL;
+		v->flags[id] = VOCAB_SPECIAL | VOCAB_ADDED;
 		v->special = xreallocarray(v->special, v->nspecial + 1,
 					   sizeof(*v->special));
 		v->special[v->nspecial++] = (struct vocab_special){

@@ -30,13 +30,14 @@ encode_joint(struct session *c, struct span a, struct span b,
 {
 	struct ids joint = {0};
 	struct buf text = {0};
+	struct err why = {0};
 	int ok;
 
 	buf_put(&text, a.p, a.n);
 	buf_put(&text, b.p, b.n);
-	session_encode_start(c, buf_span(&text), &joint);
-	ok = joint.n > ctx->n && (!ctx->n || !memcmp(joint.v, ctx->v,
-				  ctx->n * sizeof(*ctx->v)));
+	ok = session_encode_start(c, buf_span(&text), &joint, &why) == 0 &&
+		joint.n > ctx->n && (!ctx->n || !memcmp(joint.v, ctx->v,
+				     ctx->n * sizeof(*ctx->v)));
 	for (size_t i = ctx->n; ok && i < joint.n; i++)
 		ids_add(out, joint.v[i]);
 	free(joint.v);

@@ -21,22 +21,22 @@ session_encode(struct session *s, const struct prompt_text *t, int first,
 		return err_set(e, "this is text, but the model folder has no "
 			       "tokenizer.json: use --tokenizer, or give "
 			       "token ids");
-	if (!first) {
-		bpe_encode_rest(s->enc, t->text, out);
-		return 0;
-	}
-	session_encode_start(s, t->text, out);
+	if (!first)
+		return bpe_encode_rest(s->enc, t->text, out, e);
+	if (session_encode_start(s, t->text, out, e) < 0)
+		return -1;
 	if (t->text.n && t->text.p[t->text.n - 1] == ' ')
 		s->space_end++;
 	return 0;
 }
 
-void
-session_encode_start(struct session *s, struct span text, struct ids *out)
+int
+session_encode_start(struct session *s, struct span text, struct ids *out,
+		     struct err *e)
 {
 	for (size_t i = 0; i < s->front.n; i++)
 		ids_add(out, s->front.v[i]);
-	bpe_encode(s->enc, text, out);
+	return bpe_encode(s->enc, text, out, e);
 }
 
 int

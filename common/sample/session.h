@@ -30,13 +30,14 @@ struct session {
  * Append the ids of a text, or the ids that were given instead of one.
  * first: it starts a sequence, so `front` goes before it (never before given
  * ids), and a space at its end is counted.  Otherwise it continues one.  -1: a
- * text, but no tokenizer.
+ * text, but no tokenizer, or none of its tokens has some byte.
  */
 int session_encode(struct session *s, const struct prompt_text *t, int first,
 		   struct ids *out, struct err *e);
 
 /* Append `front` and the ids of a text; there is a tokenizer. */
-void session_encode_start(struct session *s, struct span text, struct ids *out);
+int session_encode_start(struct session *s, struct span text, struct ids *out,
+			 struct err *e);
 
 /* The error of a sequence that would start with no token; -1. */
 int session_no_context(struct err *e);

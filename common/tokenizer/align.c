@@ -6,7 +6,8 @@
  * things are not part of it.  One is the space that the tokenizer puts before
  * a text, or before each section after an added token: it shows in that the
  * tokens have more bytes than the text.  The other is the unknown token,
- * which goes as far as the next token is found.
+ * which goes as far as the next token is found; so does what bpe_units() gives
+ * for a character that SentencePiece cannot express.
  */
 #include "tokenizer/align.h"
 
@@ -20,6 +21,23 @@
 struct align_origin {
 	uint32_t start, end;	/* in the text */
 };
+
+/* An id's bytes; those of bpe_units() from v->n on are one byte each. */
+static struct span
+token_of(const struct vocab *v, uint32_t id)
+{
+	if (id < v->n)
+		return v->token[id];
+	return (struct span){(const char *)&vocab_id_byte[
+		vocab_byte_id[(id - v->n) & 255]], 1};
+}
+
+/* Does this id stand for characters that it does not spell? */
+static int
+is_unknown(const struct vocab *v, uint32_t id)
+{
+	return id == v->unk || (id >= v->n && v->kind == VOCAB_SENTENCEPIECE);
+}
 
 /* --- the text as the tokenizer splits it --- */
 
@@ -135,9 +153,9 @@ excess(const struct align *x, const uint32_t *ids, size_t n)
 	size_t i, sum = 0;
 
 	for (i = 0; i < n; i++) {
-		if (ids[i] == x->v->unk)
+		if (is_unknown(x->v, ids[i]))
 			return 0;
-		sum += x->v->token[ids[i]].n;
+		sum += token_of(x->v, ids[i]).n;
 	}
 	return sum > x->norm.n ? sum - x->norm.n : 0;
 }
@@ -151,13 +169,13 @@ lay(const struct align *x, const uint32_t *ids, size_t n, size_t *at)
 	size_t i, p = 0, more = excess(x, ids, n);
 
 	for (i = 0; i < n; i++) {
-		struct span s = x->v->token[ids[i]];
-		int known = i + 1 < n && ids[i + 1] != x->v->unk;
+		struct span s = token_of(x->v, ids[i]);
+		int known = i + 1 < n && !is_unknown(x->v, ids[i + 1]);
 
 		at[i] = p;
-		if (ids[i] == x->v->unk) {
+		if (is_unknown(x->v, ids[i])) {
 			p = skip_unknown(x, p, known ?
-					 x->v->token[ids[i + 1]] :
+					 token_of(x->v, ids[i + 1]) :
 					 (struct span){NULL, 0});
 			continue;
 		}
@@ -220,9 +238,11 @@ align_range(const struct align *x, uint32_t *start, uint32_t *end)
 static size_t
 spells(const struct vocab *v, uint32_t id, const char *p, size_t n)
 {
-	struct span t = v->token[id];
+	struct span t = token_of(v, id);
 	size_t i = 0, k = 0;
 
+	if (is_unknown(v, id))
+		return 0;
 	if (v->kind != VOCAB_SENTENCEPIECE)
 		return t.n <= n && !memcmp(t.p, p, t.n) ? t.n : 0;
 	for (; i < t.n && k < n; k++) {

@@ -23,7 +23,8 @@ struct align {
 };
 
 /*
- * Align ids[0..nids), all of text, which is borrowed until align_clear().
+ * Align ids[0..nids), all of text, of bpe_encode() or bpe_units().  The text is
+ * borrowed until align_clear().
  * Memory: 8 bytes per token, 9 to 18 per byte of text.
  */
 void align_init(struct align *x, const struct vocab *v, struct span text,

@@ -23,6 +23,7 @@ struct bpe {
 	struct bpe_merge merge;
 	struct bpe_shared *shared;
 	struct added *raw, *normal;	/* added tokens before and after NFC */
+	int missing;		/* some byte has no token */
 };
 
 struct bpe_enc {
@@ -191,6 +192,7 @@ bpe_new_sized(const struct vocab *v, size_t shared_bytes, struct err *e)
 	b->raw = added_new(v, 0);
 	b->normal = added_new(v, 1);
 	b->shared = bpe_shared_new(shared_bytes);
+	b->missing = bpe_merge_has_missing(&b->merge);
 	return b;
 }
 
@@ -286,8 +288,21 @@ normalized(struct bpe_enc *c, struct span t, int first, struct ids *out)
 		first && start == 0, out);
 }
 
+/* Error if there is the id of a byte without a token from ids[from] on. */
+static int
+check_missing(const struct bpe *b, struct ids *ids, size_t from, struct err *e)
+{
+	for (size_t i = from; i < ids->n; i++)
+		if (ids->v[i] >= b->v->n) {
+			ids->n = from;
+			return err_set(e, "the tokenizer has no token for the "
+				       "byte 0x%02x", ids->v[i] - b->v->n);
+		}
+	return 0;
+}
+
 void
-bpe_encode(struct bpe_enc *c, struct span t, struct ids *out)
+bpe_units(struct bpe_enc *c, struct span t, struct ids *out)
 {
 	const struct added_token *x;
 	size_t start = 0, at = 0;
@@ -302,10 +317,23 @@ bpe_encode(struct bpe_enc *c, struct span t, struct ids *out)
 		   out);
 }
 
-void
-bpe_encode_rest(struct bpe_enc *c, struct span t, struct ids *out)
+int
+bpe_encode(struct bpe_enc *c, struct span t, struct ids *out, struct err *e)
 {
+	size_t from = out->n;
+
+	bpe_units(c, t, out);
+	return c->b->missing ? check_missing(c->b, out, from, e) : 0;
+}
+
+int
+bpe_encode_rest(struct bpe_enc *c, struct span t, struct ids *out,
+		struct err *e)
+{
+	int rc;
+
 	c->rest = 1;
-	bpe_encode(c, t, out);
+	rc = bpe_encode(c, t, out, e);
 	c->rest = 0;
+	return rc;
 }

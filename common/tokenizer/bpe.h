@@ -32,11 +32,23 @@ void bpe_enc_free(struct bpe_enc *c);
 /*
  * Append the ids of text (valid UTF-8) to out, without BOS or EOS.  The text
  * is one document: its end is the end of the text for the split patterns.
+ * -1: the vocabulary has no token for some byte of the text, and out is as it
+ * was.
  */
-void bpe_encode(struct bpe_enc *c, struct span text, struct ids *out);
+int bpe_encode(struct bpe_enc *c, struct span text, struct ids *out,
+	       struct err *e);
 
 /* The same for a text that continues another one: no space is put before it,
  * whatever the tokenizer puts before the first word of a document. */
-void bpe_encode_rest(struct bpe_enc *c, struct span text, struct ids *out);
+int bpe_encode_rest(struct bpe_enc *c, struct span text, struct ids *out,
+		    struct err *e);
+
+/*
+ * Ids to compare texts by, where nothing is missing: a byte without a token
+ * (SentencePiece: the first of a character) is v->n plus that byte, so all are
+ * below v->n + BPE_MISSING.
+ */
+enum { BPE_MISSING = 256 };
+void bpe_units(struct bpe_enc *c, struct span text, struct ids *out);
 
 #endif

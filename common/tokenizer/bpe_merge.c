@@ -25,6 +25,7 @@ enum { SHORT = 48 };
  */
 enum { ID_BITS = 21, RANK_BITS = 22 };
 #define PAIR_EMPTY UINT64_MAX
+enum { MAX_IDS = (1 << ID_BITS) - 1 - 256 };	/* bpe_merge_missing() */
 
 #define LESS(a, b) ((a) < (b))
 HEAP(heap, uint64_t, LESS)
@@ -107,11 +108,10 @@ pairs_init(struct bpe_merge *b, struct err *e)
 	const struct vocab *v = b->v;
 	size_t size = 1024;
 
-	if (v->n >= 1u << ID_BITS || v->nmerges >= 1u << RANK_BITS)
+	if (v->n > MAX_IDS || v->nmerges >= 1u << RANK_BITS)
 		return err_set(e, "a vocabulary of %u tokens and %zu merges is "
 			       "too large (at most %u and %u)", v->n,
-			       v->nmerges, (1u << ID_BITS) - 1,
-			       (1u << RANK_BITS) - 1);
+			       v->nmerges, MAX_IDS, (1u << RANK_BITS) - 1);
 	while (size < 2 * v->nmerges)
 		size *= 2;
 	b->pair = mem_pages(size * sizeof(*b->pair));
@@ -151,6 +151,21 @@ bpe_merge_init(struct bpe_merge *b, const struct vocab *v, struct err *e)
 	for (uint32_t i = 0; i < v->n; i++)
 		if (v->token[i].p && !(v->flags[i] & VOCAB_SPECIAL))
 			names_add(&b->whole, i);
+	return 0;
+}
+
+int
+bpe_merge_has_missing(const struct bpe_merge *b)
+{
+	const struct vocab *v = b->v;
+
+	if (v->unk >= 0)
+		return 0;
+	if (v->kind == VOCAB_SENTENCEPIECE && !v->byte_fallback)
+		return 1;
+	for (unsigned i = 0; i < 0xf5; i++)	/* not in UTF-8: c0 c1 f5-ff */
+		if (b->byte_id[i] == UINT32_MAX && i != 0xc0 && i != 0xc1)
+			return 1;
 	return 0;
 }
 
@@ -282,6 +297,30 @@ merge(const struct bpe_merge *b, struct bpe_merge_work *w, size_t n,
 	out->n = (size_t)(o - out->v);
 }
 
+/* The ids of bytes; one without a token is unknown or missing. */
+static size_t
+byte_symbols(const struct bpe_merge *b, const char *p, size_t n, uint32_t *id)
+{
+	const struct vocab *v = b->v;
+	int unk = 0;	/* the last symbol is an unknown one */
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t x = b->byte_id[(uint8_t)p[i]];
+		int none = x == UINT32_MAX;
+
+		if (none && v->unk < 0)
+			x = bpe_merge_missing(v, p[i]);
+		else if (none && unk && v->fuse_unk)
+			continue;
+		else if (none)
+			x = (uint32_t)v->unk;
+		unk = none;
+		id[k++] = x;
+	}
+	return k;
+}
+
 void
 bpe_merge_encode(const struct bpe_merge *b, struct bpe_merge_work *w,
 		 const char *p, size_t n, struct ids *out)
@@ -298,7 +337,6 @@ bpe_merge_encode(const struct bpe_merge *b, struct bpe_merge_work *w,
 	if (b->spm)
 		n = bpe_spm_symbols(b->spm, p, n, w->id);
 	else
-		for (size_t i = 0; i < n; i++)
-			w->id[i] = b->byte_id[(uint8_t)p[i]];
+		n = byte_symbols(b, p, n, w->id);
 	merge(b, w, n, out);
 }

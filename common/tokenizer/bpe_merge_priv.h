@@ -12,7 +12,7 @@
 /* Shared by threads once set up. */
 struct bpe_merge {
 	const struct vocab *v;
-	uint32_t byte_id[256];
+	uint32_t byte_id[256];	/* UINT32_MAX: no token */
 	struct bpe_spm *spm;	/* NULL: byte level */
 	uint64_t *pair;		/* open table of left, right, rank */
 	size_t pair_mask;
@@ -23,6 +23,19 @@ struct bpe_merge {
 	uint32_t *result;	/* rank to result; NULL: rank + first */
 	uint32_t first;
 };
+
+/*
+ * The id that a byte without a token gets if there is no unknown token, from
+ * v->n on: bpe_encode() finds it, no merge does.
+ */
+static inline uint32_t
+bpe_merge_missing(const struct vocab *v, char byte)
+{
+	return v->n + (uint8_t)byte;
+}
+
+/* Can there be such ids? */
+int bpe_merge_has_missing(const struct bpe_merge *m);
 
 /* Keeps v.  -1: error; bpe_merge_clear() afterwards in either case. */
 int bpe_merge_init(struct bpe_merge *m, const struct vocab *v, struct err *e);

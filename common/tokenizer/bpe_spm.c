@@ -7,8 +7,9 @@
  * used as they are.
  *
  * Symbols are characters.  One that the vocabulary lacks becomes its bytes
- * (byte_fallback) or the unknown token; with fuse_unk a run of them is one
- * unknown token.  There is no pre-tokenizer: a text is one pre-token.  But
+ * (byte_fallback, if all have tokens) or the unknown token; with fuse_unk a
+ * run of them is one unknown token, which tokenizers puts after any bytes that
+ * follow it.  There is no pre-tokenizer: a text is one pre-token.  But
  * if no merge has a left part that ends in x and a right part that begins
  * with y, no merge crosses "xy", and a cut between them changes nothing.
  * Such pairs of ASCII characters are found once.  The pre-tokens that result
@@ -20,6 +21,7 @@
 
 #include "base/mem.h"
 #include "text/unicode.h"
+#include "tokenizer/bpe_merge_priv.h"
 
 struct bpe_spm {
 	const struct vocab *v;
@@ -65,7 +67,19 @@ set_join(struct bpe_spm *b, unsigned x, unsigned y)
 	b->join[x][y >> 6] |= UINT64_C(1) << (y & 63);
 }
 
-/* Which "xy" a merge may cross; unknown characters may fuse. */
+/* Does each byte of a character have a token to fall back to? */
+static int
+has_all_bytes(const struct bpe_spm *b)
+{
+	unsigned i = 0;
+
+	while (i < 0xf5 && (b->byte_id[i] != UINT32_MAX || i == 0xc0 ||
+			    i == 0xc1))
+		i++;
+	return b->v->byte_fallback && i == 0xf5;
+}
+
+/* Which "xy" a merge may cross; what is unknown may fuse. */
 static void
 find_joins(struct bpe_spm *b)
 {
@@ -83,7 +97,7 @@ find_joins(struct bpe_spm *b)
 		if (y == ' ' && x != ' ')
 			b->cut_spaces = 0;
 	}
-	for (unsigned x = 0; !v->byte_fallback && x < 128; x++)
+	for (unsigned x = 0; !has_all_bytes(b) && x < 128; x++)
 		for (unsigned y = 0; y < 128; y++)
 			if (char_id(b, x) == UINT32_MAX &&
 			    char_id(b, y) == UINT32_MAX)
@@ -108,7 +122,7 @@ chars_init(struct bpe_spm *b, struct err *e)
 		uint32_t c;
 		size_t k;
 
-		if (!t.n || (v->flags[i] & VOCAB_BYTE))
+		if (!t.n || (v->flags[i] & (VOCAB_BYTE | VOCAB_ADDED)))
 			continue;
 		c = uc_next(t.p, t.n, &len);
 		if (len != t.n)
@@ -155,30 +169,49 @@ bpe_spm_free(struct bpe_spm *b)
 	free(b);
 }
 
+/* The tokens of the bytes of a character; 0: some byte has none. */
+static unsigned
+fallback(const struct bpe_spm *b, const char *p, unsigned len, uint32_t *id)
+{
+	if (!b->v->byte_fallback)
+		return 0;
+	for (unsigned j = 0; j < len; j++) {
+		id[j] = b->byte_id[(uint8_t)p[j]];
+		if (id[j] == UINT32_MAX)
+			return 0;
+	}
+	return len;
+}
+
 size_t
 bpe_spm_symbols(const struct bpe_spm *b, const char *p, size_t n, uint32_t *id)
 {
 	const struct vocab *v = b->v;
 	size_t i = 0, k = 0;
-	int unk = 0;	/* the last symbol is an unknown one */
+	int unk = 0;	/* an unknown one is due */
 
 	while (i < n) {
-		unsigned len;
+		unsigned len, m;
 		uint32_t x = char_id(b, uc_next(p + i, n - i, &len));
 
 		if (x != UINT32_MAX) {
+			if (unk)
+				id[k++] = (uint32_t)v->unk;
 			id[k++] = x;
 			unk = 0;
-		} else if (v->byte_fallback) {
-			for (unsigned j = 0; j < len; j++)
-				id[k++] = b->byte_id[(uint8_t)p[i + j]];
+		} else if ((m = fallback(b, p + i, len, id + k))) {
+			k += m;
+		} else if (v->unk < 0) {
+			id[k++] = bpe_merge_missing(v, p[i]);
 		} else {
-			if (!(unk && v->fuse_unk))
+			if (unk && !v->fuse_unk)
 				id[k++] = (uint32_t)v->unk;
 			unk = 1;
 		}
 		i += len;
 	}
+	if (unk)
+		id[k++] = (uint32_t)v->unk;
 	return k;
 }
 

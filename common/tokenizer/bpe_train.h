@@ -49,9 +49,10 @@ int bpe_train_run(const struct pretokens *p, const struct bpe_train_opts *o,
 void bpe_train_clear(struct bpe_train *t);
 
 /*
- * -1 if a special token is empty, not UTF-8, given twice, or spelled like an
- * ordinary token: by its bytes, or by the characters that a tokenizer.json
- * has for bytes.  With t->n 0 only what does not depend on merges is checked,
+ * -1 if a special token is empty, not UTF-8, given twice, spelled like an
+ * ordinary token (by its bytes, or by the characters that a tokenizer.json
+ * has for bytes), or of such characters alone that stand for other bytes.
+ * With t->n 0 only what does not depend on merges is checked,
  * so that faults of the command line are reported before the work.
  */
 int bpe_train_special_check(const struct bpe_train *t,

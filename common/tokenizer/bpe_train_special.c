@@ -5,7 +5,9 @@
  * alphabet: a space is U+0120).  A reader looks special tokens up among these
  * names, so one that is spelled like an ordinary token would silently take
  * over its id.  The name is therefore tried as the bytes that it is and as
- * the bytes that it would spell.  Whether bytes are a token is decided by the
+ * the bytes that it would spell.  tokenizers decodes a name as what it spells,
+ * so it must spell itself or, with a character outside the alphabet, nothing.
+ * Whether bytes are a token is decided by the
  * merges: a token's bytes encode to that one token (bpe_train.h).
  */
 #include "tokenizer/bpe_train.h"
@@ -66,7 +68,7 @@ bpe_train_special_check(const struct bpe_train *t, const char *const *special,
 		const char *s = special[i];
 		size_t len = strlen(s), m;
 		unsigned char *bytes;
-		int taken;
+		int taken, changed;
 
 		if (len == 0 || !utf8_valid(s, len))
 			return err_set(e, "special token %zu is %s", i + 1,
@@ -77,6 +79,7 @@ bpe_train_special_check(const struct bpe_train *t, const char *const *special,
 					       "given twice", s);
 		bytes = xmalloc(len);
 		m = spelled(s, len, bytes);
+		changed = m && (m != len || memcmp(bytes, s, len) != 0);
 		taken = is_token(t, (const unsigned char *)s, len) ||
 			(m && is_token(t, bytes, m));
 		free(bytes);
@@ -84,6 +87,11 @@ bpe_train_special_check(const struct bpe_train *t, const char *const *special,
 			return err_set(e, "special token \"%s\" is spelled "
 				       "like an ordinary token: choose a name "
 				       "that text does not have", s);
+		if (changed)
+			return err_set(e, "special token \"%s\": the "
+				       "tokenizers library would decode it to "
+				       "other characters: use ASCII letters",
+				       s);
 	}
 	return 0;
 }

@@ -285,7 +285,21 @@ b64() {
 		one_message "\"$s\""
 		[ ! -e "$T/tok.json" ]
 	done
-	train -q --special 'Ġa' -o "$T/tok.json" "$T/in"
+}
+
+@test "a special token that tokenizers would decode to other text is refused" {
+	docs 'ab ab' > "$T/in"
+	# decoded by tokenizers 0.23.3: "\x11em", "na\xefve", " a", "<|\xe9|>"
+	for s in đem naïve 'Ġa' '<|é|>'; do
+		run -2 train --special "$s" -o "$T/tok.json" "$T/in"
+		one_message "\"$s\"" ASCII
+		[ ! -e "$T/tok.json" ]
+	done
+	# equal: a character that stands for no byte keeps the rest as it is
+	for s in '中文' 'é x' 'ěš' '<|bos|>'; do
+		train -q --special "$s" -o "$T/tok.json" "$T/in"
+		grep -q "\"content\": \"$s\"" "$T/tok.json"
+	done
 }
 
 @test "an empty, a repeated and a broken special token are refused" {

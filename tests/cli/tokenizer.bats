@@ -45,3 +45,62 @@ odd() {
 		--seq-len 8 --batch-size 1 --lr 1e-4 -o "$T/run"
 	[ -e "$T/run/latest/model.safetensors" ]
 }
+
+# variant NAME: that tokenizer.json of tests/data/tok/variants.jsonl.zst
+variant() {
+	zstd -dcq tests/data/tok/variants.jsonl.zst | perl -MJSON::PP -ne '
+		my $d = decode_json($_);
+		next unless $d->{name} eq "'"$1"'";
+		utf8::encode($d->{tokenizer});
+		print $d->{tokenizer};
+		$seen = 1;
+		END { exit !$seen }'
+}
+
+@test "a document that needs a byte without a token is a bad document" {
+	variant 'a byte is missing' > "$T/tok.json"
+	printf '{"id":"%s","text":"%s"}\n' 1 'the cat' 2 'caf\u00e9' 3 'a\rb' \
+		4 'a cat' > "$T/d.jsonl"
+	run -2 "$BIN/pack" --tokenizer "$T/tok.json" --no-bos --no-eos \
+		-o "$T/out" "$T/d.jsonl"
+	[[ "$output" == *"d.jsonl:2: the tokenizer has no token for the byte 0xc3"* ]]
+	[ ! -e "$T/out/00000.tok" ]
+	"$BIN/pack" --tokenizer "$T/tok.json" --no-bos --no-eos --on-bad skip \
+		--shard-format jsonl --stats "$T/s" "$T/d.jsonl" \
+		> "$T/ids" 2> "$T/err"
+	grep -q '"docs_bad":2,' "$T/s"
+	grep -q '"docs_kept":2,' "$T/s"
+	[ "$(sed 's/"ids.*//' "$T/ids" | tr -d '\n')" = '{"id":"1",{"id":"4",' ]
+	grep -q 'd.jsonl:2' "$T/err"
+	# the same for any -j
+	"$BIN/pack" --tokenizer "$T/tok.json" --no-bos --no-eos --on-bad skip \
+		--shard-format jsonl -j 1 -q "$T/d.jsonl" | cmp "$T/ids"
+}
+
+@test "a byte without a token is a unit of its own where texts are compared" {
+	variant 'a byte is missing' > "$T/tok.json"
+	perl -e 'printf "{\"id\":\"%s\",\"text\":\"%s\"}\n", @$_ for
+		["a", "caf\\u00e9\\r" x 40], ["b", "the cat sat\\r"]' \
+		> "$T/d.jsonl"
+	"$BIN/dedup" --repeats --phrase-count 0 --tokenizer "$T/tok.json" \
+		--report "$T/r" "$T/d.jsonl" > "$T/kept"
+	grep -q '"id":"a","action":"drop","reason":"repeat"' "$T/r"
+	grep -q '"id":"b"' "$T/kept"
+	perl -e 'print "{\"id\":\"x\",\"text\":\"", "caf\\u00e9\\r" x 9, "\"}\n"' \
+		> "$T/bench.jsonl"
+	"$BIN/contam13" --against "$T/bench.jsonl" --tokens --tokenizer \
+		"$T/tok.json" --report "$T/r" "$T/d.jsonl" > "$T/kept" 2> /dev/null
+	grep -q '"id":"a"' "$T/r"
+	[ "$(grep -c '"id":"b"' "$T/kept")" -eq 1 ]
+}
+
+@test "GPT-2 with the added token é, which is also the byte e9" {
+	zstd -dcq tests/data/tok/gpt2_tokenizer.json.zst | perl -0pe '
+		s/("added_tokens":\s*\[)/$1\{"id":165,"content":"é",
+		"single_word":false,"lstrip":false,"rstrip":false,
+		"normalized":false,"special":false},/' > "$T/tok.json"
+	# by tokenizers 0.23.3
+	[ "$(echo '{"text":"café \u9999 é"}' | "$BIN/pack" --no-bos --no-eos \
+		--tokenizer "$T/tok.json" --shard-format jsonl |
+		sed 's/.*"ids"://')" = "[66,1878,165,16268,99,247,220,165]}" ]
+}

@@ -33,13 +33,15 @@ encode(const struct vocab *v)
 		return;
 	}
 	c = bpe_enc_new(b, 65536);
-	bpe_encode(c, (struct span){text, sizeof(text) - 1}, &ids);
+	if (bpe_encode(c, (struct span){text, sizeof(text) - 1}, &ids, &e) < 0)
+		goto out;
 	for (size_t i = 0; i < ids.n; i++)
 		check(ids.v[i] < v->n);
 	check(vocab_decode(v, ids.v, ids.n, 0, &back, &e) == 0);
 	if (v->kind == VOCAB_BYTE_LEVEL && !v->nfc && !v->add_prefix_space)
 		check(back.n == sizeof(text) - 1 &&
 		      memcmp(back.p, text, back.n) == 0);
+out:
 	buf_clear(&back);
 	free(ids.v);
 	bpe_enc_free(c);
