@@ -165,7 +165,7 @@ main(int argc, char **argv)
 		"lm-train", "[options] --data PATH -o RUN | --resume RUN",
 		"Train a Llama or Qwen3 language model.",
 		"lm-train --preset 1M --tokenizer t.json --data train/ -o run",
-		table, NULL
+		table, options_exclude
 	};
 	struct err e = {0};
 	struct kernels *k;
@@ -176,6 +176,7 @@ main(int argc, char **argv)
 	options_init(&o);
 	options_table(&o, table);
 	first = args_parse(&a, argc, argv);
+	args_check(&a);
 	if (first < argc)
 		args_usage(&a, "unexpected operand '%s': use --data for shards",
 			   argv[first]);

@@ -29,7 +29,7 @@ static size_t nrows, rows_cap;
 static unsigned *seen;		/* [nrows] times on the command line */
 
 static int64_t threads;
-static int help, version, options;
+static int help, version, options, conflicts;
 static const char *completion;
 
 static const struct arg own[] = {
@@ -48,6 +48,7 @@ static const struct arg own[] = {
 static const struct arg hidden[] = {
 	OPT_STR("completion", &completion, "SHELL", ""),
 	OPT_FLAG("options", &options, ""),
+	OPT_FLAG("conflicts", &conflicts, ""),
 	OPT_END
 };
 
@@ -355,6 +356,88 @@ fill_standard_files(void)
 			(void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
 }
 
+/* --- between options --- */
+
+static int
+was_given(const char *name, size_t n, int or_set)
+{
+	int no;
+	const struct arg *o = find_in(args_rows, name, n, &no);
+
+	if (!o)
+		die("option table: no --%.*s", (int)n, name);
+	if (o->type == ARG_BOOL)
+		return seen[o - args_rows] && *(int *)o->to == !no;
+	return seen[o - args_rows] ||
+	       (or_set && o->type == ARG_FLAG && *(int *)o->to);
+}
+
+/* The next of several words; its length, 0 at the end. */
+static size_t
+word(const char **p)
+{
+	*p += strspn(*p, ": ");
+	return strcspn(*p, ": ");
+}
+
+static void
+check_exclude(const struct args *a, const char *p)
+{
+	int star = strchr(p, ':') != NULL;	/* first against all others */
+	const char *one = NULL;
+	size_t n, n1 = 0;
+
+	for (int i = 0; (n = word(&p)); p += n, i++) {
+		if (!was_given(p, n, 0)) {
+			if (star && i == 0)
+				return;
+			continue;
+		}
+		if (one)
+			args_usage(a, "--%.*s and --%.*s exclude each other",
+				   (int)n1, one, (int)n, p);
+		one = p;
+		n1 = n;
+	}
+}
+
+/* An option with a value that it accepts, as on a command line. */
+static void
+put_use(struct buf *b, const char *name, size_t n)
+{
+	int no;
+	const struct arg *o = find_in(args_rows, name, n, &no);
+
+	buf_printf(b, " --%.*s", (int)n, name);
+	if (!o)
+		die("option table: no --%.*s", (int)n, name);
+	if (o->type == ARG_ENUM)
+		buf_printf(b, " %s", o->choices[0]);
+	else if (args_takes_value(o))
+		buf_printf(b, " %.15g", args_in_range(o, 1) ? 1 : o->lo);
+}
+
+/* Lines "--a VALUE --b", one for each pair that check_exclude() refuses. */
+static void
+put_conflicts(struct buf *b, const struct args *a)
+{
+	for (size_t i = 0; a->exclude && a->exclude[i]; i++) {
+		const char *p = a->exclude[i], *q;
+		int star = strchr(p, ':') != NULL;
+		size_t n, m;
+
+		for (; (n = word(&p)); p += n) {
+			for (q = p + n; (m = word(&q)); q += m) {
+				put_use(b, p, n);
+				put_use(b, q, m);
+				buf_putc(b, '\n');
+			}
+			if (star)
+				break;
+		}
+	}
+}
+
 /* Built in memory and written at once, so that a full device is noticed. */
 static void
 print(const struct args *a)
@@ -371,6 +454,8 @@ print(const struct args *a)
 			   frozen ? frozen : "");
 	} else if (options) {
 		args_put_names(&b);
+	} else if (conflicts) {
+		put_conflicts(&b, a);
 	} else {
 		bad = args_put_completion(&b, a, completion);
 		if (bad)
@@ -396,41 +481,21 @@ args_parse(const struct args *a, int argc, char **argv)
 	first = parse_all(a, argc, argv);
 	args_common.threads = (int)threads;
 	err_quiet = args_common.quiet;
-	if (help || version || options || completion) {
+	if (help || version || options || conflicts || completion) {
 		print(a);
 		exit(EXIT_OK);
 	}
+	for (size_t i = 0; a->exclude && a->exclude[i]; i++)
+		check_exclude(a, a->exclude[i]);
 	return first;
 }
 
-/* --- between options --- */
-
-static int
-was_given(const char *name, size_t n, int or_set)
-{
-	int no;
-	const struct arg *o = find_in(args_rows, name, n, &no);
-
-	if (!o)
-		die("option table: no --%.*s", (int)n, name);
-	if (o->type == ARG_BOOL)
-		return seen[o - args_rows] && *(int *)o->to == !no;
-	return seen[o - args_rows] ||
-	       (or_set && o->type == ARG_FLAG && *(int *)o->to);
-}
+/* --- what a program asks --- */
 
 int
 args_given(const char *name)
 {
 	return was_given(name, strlen(name), 0);
-}
-
-/* The next of several words; its length, 0 at the end. */
-static size_t
-word(const char **p)
-{
-	*p += strspn(*p, ": ");
-	return strcspn(*p, ": ");
 }
 
 static void
@@ -448,27 +513,6 @@ check_of(const struct args *a, const struct arg *o)
 	args_usage(a, "--%s needs %.*s", o->name, (int)list.n, list.p);
 }
 
-static void
-check_exclude(const struct args *a, const char *p)
-{
-	int star = strchr(p, ':') != NULL;	/* first against all others */
-	const char *one = NULL;
-	size_t n, n1 = 0;
-
-	for (int i = 0; (n = word(&p)); p += n, i++) {
-		if (!was_given(p, n, 0)) {
-			if (star && i == 0)
-				return;
-			continue;
-		}
-		if (one)
-			args_usage(a, "--%.*s and --%.*s exclude each other",
-				   (int)n1, one, (int)n, p);
-		one = p;
-		n1 = n;
-	}
-}
-
 void
 args_check(const struct args *a)
 {
@@ -477,8 +521,6 @@ args_check(const struct args *a)
 	for (o = args_rows; o->type != ARG_END; o++)
 		if (o->of && seen[o - args_rows])
 			check_of(a, o);
-	for (size_t i = 0; a->exclude && a->exclude[i]; i++)
-		check_exclude(a, a->exclude[i]);
 }
 
 int

@@ -10,7 +10,8 @@
  * "--" ends the options.  Every program also has --threads/-j, --quiet/-q,
  * --verbose/-v, --help/-h, --version, and two for other programs:
  * --completion bash|zsh|fish prints a completion script, --options prints the
- * names of each option on a line ("--output -o", "--bos --no-bos").
+ * names of each option on a line ("--output -o", "--bos --no-bos").  A third,
+ * --conflicts, is for a test: each pair that excludes each other, with values.
  *
  * An error in the command line ends the program with status 2, a message, and
  * the usage line.
@@ -89,7 +90,8 @@ struct args {
 	const char *example;	/* a command line for the end of --help */
 	const struct arg *table;	/* up to OPT_END */
 	/*
-	 * Options that exclude each other, NULL at the end or altogether:
+	 * Options that exclude each other, NULL at the end or altogether;
+	 * args_parse() refuses them.
 	 * "a b c": at most one of them; "a: b c": with a, neither b nor c.
 	 * "no-x" is the negative form of a switch.
 	 */
@@ -116,9 +118,9 @@ int args_parse(const struct args *a, int argc, char **argv);
 int args_given(const char *name);
 
 /*
- * Check what the table says about pairs of options (of, exclude).  An option
- * named by `of` also counts where its flag is set, so call this after
- * args_parse() and the program's own defaults.
+ * Check that options with `of` have the one that they need.  That one also
+ * counts where its flag is set, so call this after args_parse() and the
+ * program's own defaults.
  */
 void args_check(const struct args *a);
 

@@ -136,14 +136,20 @@ const struct spec options_specs[] = {
 	{OPT_STR("device", AT(device), "NAME",
 	 "Kernels to use: cpu, cpu:ISA, ref", .brief = 1), START},
 	{OPT_FLAG("allow-changed-data", AT(allow_changed_data),
-	 "Resume even if the shards have changed", .brief = 1), START},
+	 "Resume even if the shards have changed", .of = "resume",
+	 .brief = 1), START},
 	{OPT_FLAG("allow-changed-config", AT(allow_changed_config),
-	 "Resume even if fixed options have changed", .brief = 1), START},
+	 "Resume even if fixed options have changed", .of = "resume",
+	 .brief = 1), START},
 };
 
 enum { NSPECS = sizeof options_specs / sizeof *options_specs };
 
 const size_t options_nspecs = NSPECS;
+
+const char *const options_exclude[] = {
+	"init-from: preset init-std embed-scale", "resume: output config", NULL
+};
 
 void
 options_init(struct options *o)

@@ -75,6 +75,9 @@ void options_init(struct options *o);
 /* Fill the rows of an option table that writes to o; returns their number. */
 size_t options_table(struct options *o, struct arg *rows);
 
+/* For struct args: options that exclude each other. */
+extern const char *const options_exclude[];
+
 /* Parts of the options, after options_resolve(). */
 struct schedule options_schedule(const struct options *o);
 struct trainer_conf options_trainer(const struct options *o);
@@ -96,6 +99,16 @@ int options_load(struct options *o, const char *path, int all, struct err *e);
 void options_json(const struct options *o, struct buf *b);
 
 /* --- options_resolve.c --- */
+
+/*
+ * For a new run, once all is read: a model folder has its own shape and
+ * weights, so a preset and initial values from a file no longer count.  Given
+ * together with the folder, they are an error.
+ */
+int options_prefer_folder(struct options *o, struct err *e);
+
+/* Is an option given that does nothing beside the others? */
+int options_check_effects(const struct options *o, struct err *e);
 
 /* For a new run, before options_resolve(): set o->derived. */
 void options_mark_derived(struct options *o);

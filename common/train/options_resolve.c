@@ -26,6 +26,54 @@ options_mark_derived(struct options *o)
 	o->derived[norm] = !o->given[norm] && !o->in_file[norm];
 }
 
+int
+options_prefer_folder(struct options *o, struct err *e)
+{
+	static const char *const names[] = {"preset", "init-std",
+		"embed-scale"};
+	size_t from = options_find(span_str("init-from")), i;
+	struct options defaults;
+
+	options_init(&defaults);
+	for (i = 0; o->init_from && i < sizeof names / sizeof *names; i++) {
+		size_t row = options_find(span_str(names[i]));
+		const struct spec *s = &options_specs[row];
+
+		if (options_same(o, &defaults, s))
+			continue;
+		if (o->given[row] || !o->given[from])
+			return err_set(e, "--init-from and --%s exclude each"
+				       " other", names[i]);
+		memcpy(options_at(o, s), options_at(&defaults, s),
+		       options_size(s));
+	}
+	return 0;
+}
+
+static int
+is_given(const struct options *o, const char *name)
+{
+	return o->given[options_find(span_str(name))];
+}
+
+int
+options_check_effects(const struct options *o, struct err *e)
+{
+	int prompts = o->prompts || o->prompt.n;
+
+	if (is_given(o, "decay-steps") && o->schedule != SCHEDULE_WSD)
+		return err_set(e, "--decay-steps needs --schedule wsd");
+	if (is_given(o, "min-lr") && o->schedule == SCHEDULE_CONSTANT)
+		return err_set(e, "--min-lr has no effect with --schedule"
+			       " constant");
+	if (!o->val_data.n && is_given(o, "eval-windows"))
+		return err_set(e, "--eval-windows needs --val-data");
+	if (!prompts && is_given(o, "sample-tokens"))
+		return err_set(e, "--sample-tokens needs --prompts or"
+			       " --prompt");
+	return 0;
+}
+
 struct pair {
 	const char *name;
 	int64_t *opt, *conf;

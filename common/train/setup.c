@@ -65,7 +65,8 @@ static int
 new_options(struct job *j, const struct options *cmd, struct err *e)
 {
 	j->o = *cmd;
-	if (cmd->config && options_load(&j->o, cmd->config, 0, e) < 0)
+	if ((cmd->config && options_load(&j->o, cmd->config, 0, e) < 0) ||
+	    options_prefer_folder(&j->o, e) < 0)
 		return -1;
 	options_mark_derived(&j->o);
 	if (!j->o.out)
@@ -100,9 +101,6 @@ resume_options(struct job *j, const struct options *cmd, struct err *e)
 {
 	struct options given = *cmd;
 
-	if (cmd->out || cmd->config)
-		return err_set(e, "-o and --config cannot be used with"
-			       " --resume");
 	run_dir_init(&j->run, cmd->resume);
 	if (stored_options(j, cmd, e) < 0 || absolute_paths(&given, e) < 0 ||
 	    options_override(&j->o, &given, &j->run.changed, e) < 0 ||
@@ -166,6 +164,8 @@ set_shape(struct job *j, const char *folder, struct err *e)
 		return err_set(e, "%s: bos_token_id is %" PRId64 ", but the"
 			       " model has %" PRId64 " ids", folder ? folder :
 			       j->o.data.v[0], j->c.bos, j->c.vocab);
+	if (options_check_effects(&j->o, e) < 0)
+		return -1;
 	return check_samples(j, e);
 }
 

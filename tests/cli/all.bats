@@ -462,6 +462,25 @@ observe() {
 	[ ! -s missing ] || { echo "not in $list:"; cat missing; false; }
 }
 
+# By the program's own table (base/args.h).
+@test "options that exclude each other are refused" {
+	"$PROGRAM" --conflicts > pairs
+	[ -s pairs ] || skip "no options exclude each other"
+	while read -r line; do
+		for order in "$line" "$(sed -E 's/^(.*) (--.*)$/\2 \1/' <<< "$line")"; do
+			sh_run "$PROGRAM $order < /dev/null > out"
+			must_refuse || { echo "$order"; false; }
+			head -n 1 err | grep -qE \
+				"^$PROGRAM: --[a-z-]+ and --[a-z-]+ exclude each other$" ||
+				{ echo "$order"; cat err; false; }
+			[ ! -s out ]
+		done
+		# neither is refused for that reason by itself
+		sh_run "$PROGRAM ${line% --*} < /dev/null > out"
+		run ! grep -q 'exclude each other' err
+	done < pairs
+}
+
 @test "the manual page is clean" {
 	command -v mandoc > /dev/null || skip "mandoc is not there"
 	mandoc -Tlint -Wstyle "$man" > lint || :

@@ -392,6 +392,42 @@ ids_are() {
 	[ ! -e "$T/r" ]
 }
 
+@test "options that would be ignored are refused" {
+	new=("$BIN/lm-train" --data "$W/train" --tokenizer "$W/tokenizer.json"
+		--steps 1 --batch-size 2 --peak-tflops 1 -o "$T/r")
+	for o in "--preset 10M" "--init-std 0.1" "--embed-scale 2"; do
+		# shellcheck disable=SC2086
+		refused "${new[@]}" --init-from "$W/base/latest" $o
+		[[ $stderr == *"--init-from and ${o% *} exclude each other"* ]]
+		# also if one of them is in a file
+		echo "{\"init_from\": \"$W/base/latest\"}" > "$T/c.json"
+		# shellcheck disable=SC2086
+		refused "${new[@]}" --config "$T/c.json" $o
+		[[ $stderr == *"--init-from and ${o% *} exclude each other"* ]]
+	done
+	echo "{\"preset\": \"1M\", \"init_from\": \"$W/base/latest\"}" > "$T/c.json"
+	refused "${new[@]}" --config "$T/c.json"
+	[[ $stderr == *"--init-from and --preset exclude each other"* ]]
+	# but a folder on the command line replaces the preset of a file
+	echo '{"preset": "1M", "embed_scale": 3}' > "$T/c.json"
+	"${new[@]}" --config "$T/c.json" --init-from "$W/base/latest"
+	[ "$(value preset "$T/r/config.json")" = none ]
+	[ "$(value embed_scale "$T/r/config.json")" = 1 ]
+	[ "$(value hidden_size "$T/r/config.json")" = 32 ]
+	for o in "--decay-steps 3:needs --schedule wsd" \
+		"--schedule constant --min-lr 1e-5:no effect with --schedule constant" \
+		"--eval-windows 3:needs --val-data" \
+		"--sample-tokens 3:needs --prompts or --prompt" \
+		"--allow-changed-data:needs --resume" \
+		"--allow-changed-config:needs --resume" \
+		"--split gpt2:names its own split"; do
+		# shellcheck disable=SC2086
+		refused train --steps 1 -o "$T/x" ${o%:*}
+		[[ $stderr == *"${o##*:}"* ]] || { echo "$o: $stderr"; false; }
+	done
+	[ ! -e "$T/x" ]
+}
+
 @test "16-bit ids and a larger vocabulary are refused" {
 	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --shard-format llmc \
 		-o "$T/d" "$W/d.jsonl"
