@@ -9,6 +9,8 @@
 
 #include "contam/benchmark_priv.h"
 
+enum { SEEN_SHOWN = 10 };
+
 int
 benchmark_read(struct benchmarks *b, const char *path,
 	       const struct benchmark_opts *o, struct buf *notes,
@@ -33,12 +35,57 @@ benchmark_clear(struct benchmarks *b)
 	for (i = 0; i < b->n; i++) {
 		free(b->v[i].name);
 		free(b->v[i].path);
+		free(b->v[i].used);
+		free(b->v[i].seen);
 		free(b->v[i].data);
 	}
 	free(b->v);
 	free(b->ex);
 	buf_clear(&b->ids);
 	memset(b, 0, sizeof(*b));
+}
+
+void
+benchmark_put_seen(const struct benchmark *v, struct buf *out)
+{
+	struct span all = span_str(v->seen), line;
+	size_t n = 0;
+
+	for (; n < SEEN_SHOWN && span_line(&all, &line); n++)
+		buf_printf(out, "%s%.*s", n ? ", " : " (strings are in ",
+			   (int)line.n, line.p);
+	if (n)
+		buf_puts(out, all.n ? ", ...)" : ")");
+}
+
+int
+benchmark_check_fields(const struct benchmarks *b, const char *fields,
+		       struct err *e)
+{
+	struct fields f;
+	struct buf where = {0}, seen = {0};
+	size_t i = 0;
+
+	if (!fields || fields_init(&f, fields, e))
+		return fields ? -1 : 0;
+	while (i < f.nnamed && b->fields_found >> i & 1)
+		i++;
+	if (i < f.nnamed) {
+		if (b->n == 1)
+			buf_printf(&where, "%s: no example", b->v[0].path);
+		else
+			buf_printf(&where, "no example of %zu benchmarks",
+				   b->n);
+		benchmark_put_seen(&b->v[0], &seen);
+		err_set(e, "%.*s has a string in the field %s%.*s",
+			(int)where.n, where.p, f.named[i], (int)seen.n,
+			seen.n ? seen.p : "");
+	}
+	i = i < f.nnamed;
+	buf_clear(&where);
+	buf_clear(&seen);
+	fields_clear(&f);
+	return i ? -1 : 0;
 }
 
 struct span

@@ -7,24 +7,28 @@
  * - JSON: an array of objects or strings, or an object with one array of
  *   objects (BIG-bench Hard has it under "examples"); an object without one
  *   is the only example;
+ * - SQuAD's JSON: an example is a question, with its title and context;
+ * - CSV: a header, then one example per record; MMLU's files have no header;
  * - text: one example per line, blank lines skipped.
  *
- * A name in .jsonl, .json or .txt, perhaps followed by .zst or .gz, determines
- * the form; for any other name the first bytes do.  Compression is recognized
- * by the first bytes, never by the name.  Everything is validated, and an
- * invalid line is an error: an example that was skipped would count as clean.
+ * A name in .jsonl, .json, .csv or .txt, perhaps followed by .zst or .gz,
+ * determines the form; for any other name the first bytes do.  Compression is
+ * recognized by the first bytes, never by the name.  Everything is validated,
+ * and an invalid line is an error: an example that was skipped would count as
+ * clean.
  *
  * The name of a benchmark is that of its file without these endings.  The id
  * of an example is its member "id" (a string or a number), else NAME:LINE; in
  * an array NAME:NUMBER, from 1.
  *
  * The text of an example is that of the requested fields, joined by line
- * ends: a string, or the strings of an array; "a.b" is member b of a.  Missing
- * fields are skipped; a benchmark in which no example has any is an error.
- * Without requested fields: "text" if that is a string, else all string
- * members in order.
+ * ends: a string, or the strings of an array; "a.b[].c" is member c of every
+ * object of the array b in a.  Missing fields are skipped; a benchmark in which
+ * no example has any is an error.  Without requested fields: "text" if that is
+ * a string, else the fields that hold prose (benchmark_fields.h).
  *
- * Memory: the file while it is read; about 60 bytes per example, and its id.
+ * Memory: the file while it is read, and a hash of each of its strings; about
+ * 60 bytes per example, and its id.
  */
 #ifndef ASSAY_BENCHMARK_H
 #define ASSAY_BENCHMARK_H
@@ -35,7 +39,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum benchmark_form { BENCHMARK_JSONL, BENCHMARK_JSON, BENCHMARK_TEXT };
+enum benchmark_form {
+	BENCHMARK_JSONL, BENCHMARK_JSON, BENCHMARK_TEXT, BENCHMARK_CSV
+};
 
 /* What became of an example; examples = short + clean + dirty. */
 enum benchmark_class {
@@ -62,8 +68,10 @@ struct benchmark {
 	size_t first, n;	/* its examples in benchmarks.ex */
 	unsigned ngram;		/* n of its n-grams */
 	int found;		/* an example has a text */
+	char *used, *seen;	/* fields of its text, and all with strings:
+				   lines */
 	uint64_t dev, ino;	/* of a regular file */
-	char *data;		/* the file, if raw is kept */
+	char *data;		/* what raw points into, if it is kept */
 };
 
 /* All zero is empty. */
@@ -73,6 +81,7 @@ struct benchmarks {
 	struct benchmark_example *ex;
 	size_t nex, excap;
 	struct buf ids;
+	uint64_t fields_found;	/* a bit for each requested field */
 };
 
 struct benchmark_opts {
@@ -97,6 +106,10 @@ int benchmark_read(struct benchmarks *b, const char *path,
 		   const struct benchmark_opts *o, struct buf *notes,
 		   struct err *e);
 void benchmark_clear(struct benchmarks *b);
+
+/* After the last: a requested field without a string anywhere is an error. */
+int benchmark_check_fields(const struct benchmarks *b, const char *fields,
+			   struct err *e);
 
 /* The id of an example; NAME:LINE is built in tmp. */
 struct span benchmark_id(const struct benchmarks *b,

@@ -16,7 +16,7 @@
 #define XZ "xz is not supported (decompress it with unxz)"
 #define PARQUET "Parquet is not supported (convert it to JSON Lines)"
 #define ARROW "Arrow is not supported (convert it to JSON Lines)"
-#define CSV "tables are not supported (convert it to JSON Lines)"
+#define TSV "TSV is not supported (convert it to JSON Lines)"
 #define UTF16 "UTF-16 is not supported (convert it to UTF-8 with iconv)"
 
 /* Files that may hold a benchmark but are not read. */
@@ -30,8 +30,8 @@ static const struct {
 	{".zip", ZIP, "PK\3\4", 0, 4}, {".bz2", BZIP2, "BZh", 0, 3},
 	{".xz", XZ, "\xfd" "7zXZ", 0, 6},
 	{".parquet", PARQUET, "PAR1", 0, 4},
-	{".arrow", ARROW, "ARROW1", 0, 6}, {".csv", CSV, NULL, 0, 0},
-	{".tsv", CSV, NULL, 0, 0}, {NULL, UTF16, "\xff\xfe", 0, 2},
+	{".arrow", ARROW, "ARROW1", 0, 6},
+	{".tsv", TSV, NULL, 0, 0}, {NULL, UTF16, "\xff\xfe", 0, 2},
 	{NULL, UTF16, "\xfe\xff", 0, 2},
 };
 
@@ -54,7 +54,7 @@ benchmark_skipped(const char *name)
 	for (i = 0; i < OTHERS; i++)
 		if (others[i].ending && stem(name, others[i].ending))
 			return others[i].advice;
-	return "its name does not end in .jsonl, .json or .txt";
+	return "its name does not end in .jsonl, .json, .csv or .txt";
 }
 
 static const char *
@@ -84,7 +84,7 @@ benchmark_name(const char *path, int *form)
 {
 	static const char *const endings[] = {
 		[BENCHMARK_JSONL] = ".jsonl", [BENCHMARK_JSON] = ".json",
-		[BENCHMARK_TEXT] = ".txt",
+		[BENCHMARK_TEXT] = ".txt", [BENCHMARK_CSV] = ".csv",
 	};
 	const char *slash = strrchr(path, '/');
 	char *name = xstrdup(slash && slash[1] ? slash + 1 : path);
@@ -93,7 +93,7 @@ benchmark_name(const char *path, int *form)
 	if (!strip(name, ".zst"))
 		strip(name, ".gz");
 	*form = -1;
-	for (i = BENCHMARK_JSONL; *form < 0 && i <= BENCHMARK_TEXT; i++)
+	for (i = BENCHMARK_JSONL; *form < 0 && i <= BENCHMARK_CSV; i++)
 		if (strip(name, endings[i]))
 			*form = i;
 	return name;
@@ -103,15 +103,20 @@ benchmark_name(const char *path, int *form)
 static int
 check_found(const struct benchmark_parser *r, struct buf *notes)
 {
+	const struct benchmark *v = &r->b->v[r->of];
 	const char *fields = r->o->fields;
 	struct buf b = {0};
 
-	if (!r->b->v[r->of].n)
+	if (!v->n)
 		return err_set(r->e, "%s: no examples", r->path);
 	if (r->found)
 		return 0;
 	buf_printf(&b, "%s: no example has a string%s%s", r->path,
-		   fields ? " in the fields " : "", fields ? fields : "");
+		   fields ? " in the fields " :
+		   *v->seen ? " of prose: name the fields to use" : "",
+		   fields ? fields : "");
+	if (!notes)
+		benchmark_put_seen(v, &b);
 	if (notes)
 		buf_printf(notes, "%.*s: all of them are short\n", (int)b.n,
 			   b.p);
@@ -119,6 +124,21 @@ check_found(const struct benchmark_parser *r, struct buf *notes)
 		err_set(r->e, "%.*s", (int)b.n, b.p);
 	buf_clear(&b);
 	return notes ? 0 : -1;
+}
+
+/* The lines that put() writes, as a string. */
+static char *
+field_lines(const struct fields *f,
+	    void (*put)(const struct fields *f, struct buf *out))
+{
+	struct buf b = {0};
+	char *s;
+
+	put(f, &b);
+	buf_putc(&b, 0);
+	s = xstrdup(b.p);
+	buf_clear(&b);
+	return s;
 }
 
 int
@@ -150,10 +170,20 @@ benchmark_read_file(struct benchmarks *b, const char *path,
 	other = other_bytes(data, n);
 	rc = other ? err_set(e, "%s: %s", path, other)
 		   : benchmark_parse(&r, form, data, n);
+	v = &b->v[r.of];
 	v->found = r.found;
-	if (o->keep)
+	v->used = field_lines(&r.fields, fields_put_used);
+	v->seen = field_lines(&r.fields, fields_put_seen);
+	b->fields_found |= r.fields.found;
+	fields_clear(&r.fields);
+	if (r.lines.n && o->keep) {
+		v->data = r.lines.p;
+		r.lines = (struct buf){0};
+	} else if (o->keep) {
 		v->data = data;
-	else
-		free(data);
+		data = NULL;
+	}
+	buf_clear(&r.lines);
+	free(data);
 	return rc ? rc : check_found(&r, notes);
 }

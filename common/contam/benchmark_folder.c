@@ -77,8 +77,8 @@ check_found(const struct folder *f, const char *path, size_t first)
 
 	if (!f->files)
 		return err_set(f->e, "%s: no benchmark in this folder (their "
-			       "names end in .jsonl, .json or .txt, perhaps "
-			       "followed by .zst or .gz)", path);
+			       "names end in .jsonl, .json, .csv or .txt, "
+			       "perhaps followed by .zst or .gz)", path);
 	for (i = first; i < b->n && !b->v[i].found; i++)
 		;
 	if (i < b->n || i == first)

@@ -51,6 +51,8 @@ read_all(struct benchmark_index *x, const struct benchmark_index_opts *o,
 		l.enc = bpe_enc_new(o->bpe, 0);
 	for (i = 0; i < o->npath && !rc; i++)
 		rc = benchmark_read(&x->b, o->path[i], &opts, notes, e);
+	if (!rc)
+		rc = benchmark_check_fields(&x->b, o->fields, e);
 	if (l.enc)
 		bpe_enc_free(l.enc);
 	words_clear(&l.words);

@@ -14,7 +14,7 @@
 #include "contam/benchmark_priv.h"
 #include "stream/input.h"
 
-enum { FIELDS = 63, MEMBERS = 1024 };
+enum { MEMBERS = 1024 };
 
 static int
 fail(struct benchmark_parser *r, uint64_t line, const char *what)
@@ -70,94 +70,43 @@ add_example(struct benchmark_parser *r, struct span id, struct span raw,
 	return r->o->text(r->o->ctx, buf_span(&r->text), r->e);
 }
 
-/* --- fields --- */
-
-static void
-put_text(struct benchmark_parser *r, struct span s)
-{
-	if (r->strings++)
-		buf_putc(&r->text, '\n');
-	if (s.n)
-		buf_put(&r->text, s.p, s.n);
-	r->found = 1;
-}
-
-/* The strings of an array, and of arrays in it. */
-static void
-put_strings(struct benchmark_parser *r, const struct json *j)
-{
-	size_t i;
-
-	if (j->type == JSON_STRING)
-		put_text(r, j->str);
-	else if (j->type == JSON_ARRAY)
-		for (i = 0; i < j->n; i++)
-			put_strings(r, &j->kids[i]);
-}
-
-static int
-put_value(struct benchmark_parser *r, const struct json_pick *v)
-{
-	struct json *j;
-
-	if (v->type == JSON_STRING)
-		put_text(r, v->str);
-	if (v->type != JSON_ARRAY)
-		return 0;
-	j = json_parse(v->raw.p, v->raw.n, r->path, r->e);
-	if (!j)
-		return -1;
-	put_strings(r, j);
-	json_free(j);
-	return 0;
-}
-
-static int
-put_all_strings(struct benchmark_parser *r, uint64_t line)
-{
-	struct span key[MEMBERS];
-	struct json_pick val[MEMBERS];
-	size_t i, n = json_members(r->json, key, val, MEMBERS);
-
-	if (n == MEMBERS)
-		return fail(r, line, "more than 1,023 members (name the "
-			    "fields to use)");
-	for (i = 0; i < n; i++)
-		if (val[i].type == JSON_STRING)
-			put_text(r, val[i].str);
-	return 0;
-}
-
-/* The text of an example begins. */
-static void
-text_start(struct benchmark_parser *r)
-{
-	buf_reset(&r->text);
-	r->strings = 0;
-}
-
 /* An object; `line` is for messages, `number` for its id. */
 static int
 read_object(struct benchmark_parser *r, struct span s, uint64_t line,
 	    uint64_t number)
 {
-	struct json_pick v[FIELDS + 1];
+	static const char *const key[] = {"id"};
+	struct json_pick id;
 	uint64_t surrogates = 0;
 	struct err e = {0};
-	size_t i;
+	struct json *j = NULL;
+	int rc = 0;
 
-	if (json_read(r->json, s.p, s.n, r->key, r->nkeys, v, &surrogates, &e))
+	if (json_read(r->json, s.p, s.n, key, 1, &id, &surrogates, &e) ||
+	    !(j = json_parse_padded(s.p, s.n, r->path, &e)))
 		return fail(r, line, e.msg);
-	text_start(r);
-	if (!r->o->fields && v[1].type != JSON_STRING) {
-		if (put_all_strings(r, line))
-			return -1;
+	if (r->survey) {
+		fields_survey(&r->fields, j);
 	} else {
-		for (i = 1; i < r->nkeys; i++)
-			if (put_value(r, &v[i]))
-				return -1;
+		r->found |= fields_text(&r->fields, j, &r->text) > 0;
+		rc = add_example(r, benchmark_scalar(&id), s, number);
 	}
-	return add_example(r, benchmark_scalar(&v[0]), s, number);
+	json_free(j);
+	return rc;
+}
+
+/* A string by itself. */
+static int
+read_bare(struct benchmark_parser *r, struct span text, struct span raw,
+	  uint64_t number)
+{
+	if (r->survey)
+		return 0;
+	buf_reset(&r->text);
+	if (text.n)
+		buf_put(&r->text, text.p, text.n);
+	r->found = 1;
+	return add_example(r, (struct span){NULL, 0}, raw, number);
 }
 
 /* --- lines --- */
@@ -175,6 +124,25 @@ read_jsonl(struct benchmark_parser *r, struct span all)
 	return 0;
 }
 
+/* Of a file that was converted: its examples are numbered. */
+static int
+read_lines(struct benchmark_parser *r)
+{
+	struct span all = buf_span(&r->lines), line;
+	uint64_t number = 0;
+
+	while (span_line(&all, &line))
+		if (number++, read_object(r, line, number, number))
+			return -1;
+	return 0;
+}
+
+static int
+read_csv(struct benchmark_parser *r, struct span all)
+{
+	return benchmark_csv(r, all) ? -1 : read_lines(r);
+}
+
 static int
 read_text(struct benchmark_parser *r, struct span all)
 {
@@ -186,9 +154,7 @@ read_text(struct benchmark_parser *r, struct span all)
 			continue;
 		if (!utf8_valid(line.p, line.n))
 			return fail(r, number, "invalid UTF-8");
-		text_start(r);
-		put_text(r, line);
-		if (add_example(r, (struct span){NULL, 0}, line, number))
+		if (read_bare(r, line, line, number))
 			return -1;
 	}
 	return 0;
@@ -196,13 +162,8 @@ read_text(struct benchmark_parser *r, struct span all)
 
 /* --- an array --- */
 
-struct cursor {
-	const char *p, *end;
-	uint64_t line;
-};
-
 static void
-skip_space(struct cursor *c)
+skip_space(struct benchmark_cursor *c)
 {
 	for (; c->p < c->end && is_space(*c->p); c->p++)
 		c->line += *c->p == '\n';
@@ -210,7 +171,7 @@ skip_space(struct cursor *c)
 
 /* From the start of a string to after its end; -1: it does not end. */
 static int
-skip_string(struct cursor *c)
+skip_string(struct benchmark_cursor *c)
 {
 	for (c->p++; c->p < c->end && *c->p != '"'; c->p++) {
 		if (*c->p == '\\' && c->p + 1 < c->end)
@@ -223,9 +184,8 @@ skip_string(struct cursor *c)
 	return 0;
 }
 
-/* The same for an object or a string. */
-static int
-skip_element(struct cursor *c)
+int
+benchmark_skip_element(struct benchmark_cursor *c)
 {
 	size_t depth = 0;
 
@@ -262,19 +222,17 @@ read_string(struct benchmark_parser *r, struct span s, uint64_t line,
 	buf_put(&b, s.p, s.n);
 	buf_putc(&b, '}');
 	memset(buf_reserve(&b, INPUT_PADDING), 0, INPUT_PADDING);
-	if (json_read(r->json, b.p, b.n, key, 1, &v, &surrogates, &e)) {
+	if (json_read(r->json, b.p, b.n, key, 1, &v, &surrogates, &e))
 		rc = fail(r, line, e.msg);
-	} else {
-		text_start(r);
-		put_text(r, v.str);
-		rc = add_example(r, (struct span){NULL, 0}, s, number);
-	}
+	else
+		rc = read_bare(r, v.str, s, number);
 	buf_clear(&b);
 	return rc;
 }
 
 static int
-read_element(struct benchmark_parser *r, struct cursor *c, uint64_t number)
+read_element(struct benchmark_parser *r, struct benchmark_cursor *c,
+	     uint64_t number)
 {
 	const char *start = c->p;
 	uint64_t line = c->line;
@@ -283,7 +241,7 @@ read_element(struct benchmark_parser *r, struct cursor *c, uint64_t number)
 	if (c->p >= c->end || (*c->p != '{' && *c->p != '"'))
 		return fail(r, line, "expected an object or a string in the "
 			    "array");
-	if (skip_element(c))
+	if (benchmark_skip_element(c))
 		return fail(r, line, "the file ends inside this element");
 	s = (struct span){start, (size_t)(c->p - start)};
 	return *start == '{' ? read_object(r, s, line, number)
@@ -292,7 +250,7 @@ read_element(struct benchmark_parser *r, struct cursor *c, uint64_t number)
 
 /* From '[' to after ']'. */
 static int
-read_array(struct benchmark_parser *r, struct cursor *c)
+read_array(struct benchmark_parser *r, struct benchmark_cursor *c)
 {
 	uint64_t number = 0;
 
@@ -321,7 +279,7 @@ read_array(struct benchmark_parser *r, struct cursor *c)
  * Hard).  1, 0: it has none, -1.
  */
 static int
-find_array(struct benchmark_parser *r, struct cursor *c)
+find_array(struct benchmark_parser *r, struct benchmark_cursor *c)
 {
 	struct span key[MEMBERS], found = {0};
 	struct json_pick val[MEMBERS];
@@ -343,6 +301,9 @@ find_array(struct benchmark_parser *r, struct cursor *c)
 			continue;
 		found = val[i].raw;
 		arrays++;
+		buf_reset(&r->fields.array);
+		buf_put(&r->fields.array, key[i].p, key[i].n);
+		buf_puts(&r->fields.array, "[].");
 	}
 	if (arrays > 1)
 		return fail(r, c->line, "several arrays of objects in one "
@@ -359,12 +320,13 @@ find_array(struct benchmark_parser *r, struct cursor *c)
 static int
 read_json(struct benchmark_parser *r, struct span all)
 {
-	struct cursor c = {all.p, all.p + all.n, 1};
+	struct benchmark_cursor c = {all.p, all.p + all.n, 1};
 	struct span whole;
-	int found;
+	int found, object;
 
 	skip_space(&c);
-	if (c.p < c.end && *c.p == '{') {
+	object = c.p < c.end && *c.p == '{';
+	if (object) {
 		found = find_array(r, &c);
 		whole = (struct span){c.p, (size_t)(c.end - c.p)};
 		if (found <= 0)
@@ -372,6 +334,9 @@ read_json(struct benchmark_parser *r, struct span all)
 	}
 	if (c.p >= c.end || *c.p != '[')
 		return fail(r, c.line, "neither an array nor an object");
+	whole = (struct span){c.p, (size_t)(c.end - c.p)};
+	if (object && benchmark_is_squad(r, whole))
+		return benchmark_squad(r, whole) ? -1 : read_lines(r);
 	if (read_array(r, &c))
 		return -1;
 	skip_space(&c);
@@ -400,7 +365,7 @@ is_jsonl(struct benchmark_parser *r, struct span all)
 static enum benchmark_form
 form_of(struct benchmark_parser *r, int form, struct span s)
 {
-	if (form == BENCHMARK_JSONL || form == BENCHMARK_TEXT)
+	if (form >= 0 && form != BENCHMARK_JSON)
 		return form;
 	while (s.n && is_space(*s.p))
 		s.p++, s.n--;
@@ -410,50 +375,32 @@ form_of(struct benchmark_parser *r, int form, struct span s)
 							      : BENCHMARK_TEXT;
 }
 
-/* "id", then the names in list, which is split at its commas. */
-static int
-split_fields(struct benchmark_parser *r, char *list)
-{
-	char *p = list, *comma;
-
-	r->key[r->nkeys++] = "id";
-	for (; p; p = comma) {
-		comma = strchr(p, ',');
-		if (comma)
-			*comma++ = 0;
-		if (!*p)
-			return err_set(r->e, "an empty name in the fields %s",
-				       r->o->fields);
-		if (r->nkeys > FIELDS)
-			return err_set(r->e, "more than %d fields", FIELDS);
-		r->key[r->nkeys++] = p;
-	}
-	return 0;
-}
-
 int
 benchmark_parse(struct benchmark_parser *r, int form, const char *p, size_t n)
 {
 	static int (*const read[])(struct benchmark_parser *, struct span) = {
 		[BENCHMARK_JSONL] = read_jsonl, [BENCHMARK_JSON] = read_json,
-		[BENCHMARK_TEXT] = read_text,
+		[BENCHMARK_TEXT] = read_text, [BENCHMARK_CSV] = read_csv,
 	};
 	int bom = n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? 3 : 0;
-	char *list = xstrdup(r->o->fields ? r->o->fields : "text");
 	struct span all = {p + bom, n - bom};
-	const char *key[FIELDS + 1];
+	struct benchmark *v = &r->b->v[r->of];
 	int rc;
 
-	r->key = key;
+	if (fields_init(&r->fields, r->o->fields, r->e))
+		return -1;
 	r->json = json_reader_new();
-	rc = split_fields(r, list);
-	if (!rc) {
-		r->b->v[r->of].form = form_of(r, form, all);
-		rc = read[r->b->v[r->of].form](r, all);
-	}
+	v->form = form_of(r, form, all);
+	r->survey = 1;
+	rc = read[v->form](r, all);
+	fields_choose(&r->fields);
+	r->survey = 0;
+	if (!rc && r->fields.too_many && !r->o->fields)
+		rc = err_set(r->e, "%s: more than 1,000 different fields (name "
+			     "those to use)", r->path);
+	if (!rc)
+		rc = read[v->form](r, all);
 	json_reader_free(r->json);
-	r->key = NULL;
-	free(list);
 	buf_clear(&r->text);
 	return rc;
 }

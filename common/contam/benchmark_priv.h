@@ -5,12 +5,16 @@
 #include <sys/stat.h>
 
 #include "contam/benchmark.h"
+#include "contam/benchmark_fields.h"
 #include "stream/json.h"
 
 /* --- benchmark.c --- */
 
 /* Two benchmarks of one name are an error. */
 int benchmark_check_names(const struct benchmarks *b, struct err *e);
+
+/* Append " (strings are in a, b)", or nothing. */
+void benchmark_put_seen(const struct benchmark *v, struct buf *out);
 
 /* --- benchmark_folder.c: as benchmark_read(), for a folder --- */
 
@@ -45,20 +49,38 @@ struct benchmark_parser {
 	const char *path;
 	uint32_t of;		/* its number in b->v */
 	struct json_reader *json;
-	const char **key;	/* "id", then the fields or "text" */
-	size_t nkeys;
+	int survey;		/* the fields are only seen */
+	struct fields fields;
 	int found;		/* an example has a text */
-	size_t strings;		/* joined into text so far */
 	struct buf text;	/* of the current example */
+	struct buf lines;	/* the file as JSON Lines (SQuAD, CSV) */
 	struct err *e;
 };
 
-/* INPUT_PADDING readable bytes must follow p[0..n); form as above. */
+/*
+ * INPUT_PADDING readable bytes must follow p[0..n); form as above.  r->fields
+ * and r->lines are the caller's to clear.
+ */
 int benchmark_parse(struct benchmark_parser *r, int form, const char *p,
 		    size_t n);
+
+struct benchmark_cursor {
+	const char *p, *end;
+	uint64_t line;
+};
+
+/* To after an object, array or string; -1: it does not end. */
+int benchmark_skip_element(struct benchmark_cursor *c);
 
 /* A string or a number as text; p NULL: the value is something else. */
 struct span benchmark_scalar(const struct json_pick *v);
 int benchmark_is_blank(struct span line);
+
+/* --- benchmark_convert.c: to r->lines, padded.  0 or -1 --- */
+
+/* array: SQuAD's "data", a valid array, without spaces after it. */
+int benchmark_is_squad(struct benchmark_parser *r, struct span array);
+int benchmark_squad(struct benchmark_parser *r, struct span array);
+int benchmark_csv(struct benchmark_parser *r, struct span all);
 
 #endif

@@ -119,7 +119,7 @@ static const struct {
 enum { COUNTS = 7, COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
 struct row {
-	const char *name;
+	const char *name, *fields;
 	double v[COLUMNS];	/* NAN: none */
 };
 
@@ -128,13 +128,29 @@ row_of(const struct benchmarks *b, size_t i)
 {
 	const struct benchmark_stats t = benchmark_stats(b, i);
 
-	return (struct row){b->v[i].name, {
+	return (struct row){b->v[i].name, b->v[i].used, {
 		0, b->v[i].ngram, t.examples, t.count[BENCHMARK_SHORT],
 		t.count[BENCHMARK_DIRTY], t.count[BENCHMARK_CLEAN],
 		t.clean_percent, t.all.n, t.all.mean,
 		t.of[BENCHMARK_DIRTY].mean, t.of[BENCHMARK_CLEAN].mean,
 		t.of[BENCHMARK_SHORT].mean, t.difference, t.se, t.relative,
 	}};
+}
+
+static void
+put_fields(const char *lines, struct buf *out)
+{
+	struct span all = span_str(lines), line;
+	int n = 0;
+
+	json_put_key(out, "fields");
+	buf_putc(out, '[');
+	while (span_line(&all, &line)) {
+		if (n++)
+			buf_putc(out, ',');
+		json_put_str(out, line);
+	}
+	buf_putc(out, ']');
 }
 
 static void
@@ -153,6 +169,7 @@ put_json(const struct row *r, size_t n, struct buf *out)
 		else
 			json_put_key_real(out, key, r->v[i]);
 	}
+	put_fields(r->fields, out);
 	buf_putc(out, '}');
 }
 

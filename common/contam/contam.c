@@ -202,6 +202,36 @@ show_notes(const struct contam_opts *o, const struct buf *notes)
 		     n - NOTES_SHOWN);
 }
 
+/* Which fields were chosen, where that was not plain; one line for equals. */
+static void
+show_fields(const struct contam_opts *o, const struct benchmarks *b)
+{
+	struct span all, line;
+	struct buf out = {0};
+	size_t i, first;
+	int n;
+
+	for (i = 0; i < b->n && !o->fields && !o->quiet; i++) {
+		all = span_str(b->v[i].used);
+		if (!all.n || !strcmp(all.p, "text\n"))
+			continue;
+		for (first = i; i + 1 < b->n &&
+		     !strcmp(b->v[i + 1].used, all.p); i++)
+			;
+		buf_printf(&out, "%s: %s", err_tool, b->v[first].name);
+		if (i > first)
+			buf_printf(&out, " and %zu more", i - first);
+		buf_puts(&out, ": the text is ");
+		for (n = 0; span_line(&all, &line); n++)
+			buf_printf(&out, "%s%.*s", n ? ", " : "", (int)line.n,
+				   line.p);
+		buf_putc(&out, '\n');
+	}
+	if (out.n)
+		err_text(out.p, out.n);
+	buf_clear(&out);
+}
+
 static int
 load(struct contam *c, struct err *e)
 {
@@ -222,8 +252,10 @@ load(struct contam *c, struct err *e)
 		opts.bpe = c->bpe;
 	}
 	rc = benchmark_index_init(&c->x, &opts, &notes, e);
-	if (!rc)
+	if (!rc) {
 		show_notes(o, &notes);
+		show_fields(o, &c->x.b);
+	}
 	buf_clear(&notes);
 	if (rc)
 		return -1;

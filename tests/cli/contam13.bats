@@ -206,7 +206,7 @@ plant() {
 	contam13 --against "$T/bench" --against "$T/bench/text.txt" \
 		--report "$T/hits" --stats "$T/stats" "$T/docs" > "$T/out" \
 		2> "$T/err"
-	[ ! -s "$T/err" ]
+	run -1 grep warning "$T/err"
 	[ "$(values benchmark < "$T/hits" | tr '\n' ' ')" = \
 	  "array bbh bom lines text " ]
 	[ "$(values example < "$T/hits" | tr '\n' ' ')" = \
@@ -245,7 +245,7 @@ plant() {
 @test "other files in a folder are reported, with what to do" {
 	mkdir "$T/bench"
 	doc a "$TWENTY" > "$T/bench/a.jsonl"
-	for f in set.parquet a.txt.bz2 a.tar.zst t.csv README; do
+	for f in set.parquet a.txt.bz2 a.tar.zst t.tsv README; do
 		echo x > "$T/bench/$f"
 	done
 	doc d "$TWENTY" > "$T/docs"
@@ -254,7 +254,7 @@ plant() {
 	grep -q 'warning: .*set.parquet: skipped, .*to JSON Lines' "$T/err"
 	grep -q 'a.txt.bz2: skipped, bzip2 is not supported (decompress' "$T/err"
 	grep -q 'a.tar.zst: skipped, a tar archive (unpack' "$T/err"
-	grep -q 't.csv: skipped, .*to JSON Lines' "$T/err"
+	grep -q 't.tsv: skipped, .*to JSON Lines' "$T/err"
 	grep -q 'README: skipped, its name does not end in' "$T/err"
 	touch "$T/bench/more" "$T/bench/yet_more"
 	contam13 --against "$T/bench" -o "$T/out" "$T/docs" 2> "$T/err"
@@ -293,14 +293,12 @@ plant() {
 	printf '{"q":"%s","c":["%s",["%s"]],"m":{"t":"%s"},"n":5}\n' \
 		"a b c d" "e f g" "h i j" "k l m" > "$T/b.jsonl"
 	doc d "a b c d e f g h i j k l m" > "$T/docs"
-	for f in q,c,m.t q,c,none,m.t,n; do
-		run -1 contam13 --check --against "$T/b.jsonl" --bench-fields $f \
-			"$T/docs"
-	done
+	run -1 contam13 --check --against "$T/b.jsonl" --bench-fields q,c,m.t \
+		"$T/docs"
 	run -0 contam13 --check --against "$T/b.jsonl" --bench-fields c,q,m.t \
 		"$T/docs"
-	# without the option: text, else all strings
-	run -0 contam13 --check --against "$T/b.jsonl" "$T/docs"
+	# without the option: text, else what is prose
+	run -1 contam13 --check --against "$T/b.jsonl" "$T/docs"
 	printf '{"a":"a b c d e f","n":1,"b":"g h i j k l m"}\n' > "$T/b.jsonl"
 	run -1 contam13 --check --against "$T/b.jsonl" "$T/docs"
 	printf '{"a":"a b c d e f","text":"x","b":"g h i j k l m"}\n' \
