@@ -83,13 +83,14 @@ join_tables(const struct arg *t)
 void
 args_usage(const struct args *a, const char *fmt, ...)
 {
-	char msg[1200];
+	char msg[1200], usage[600];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);
-	die("%s\nusage: %s %s", msg, a->name, a->synopsis);
+	snprintf(usage, sizeof usage, "usage: %s %s", a->name, a->synopsis);
+	die_usage(msg, usage);
 }
 
 static int64_t

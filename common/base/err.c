@@ -77,16 +77,48 @@ err_text(const char *p, size_t n)
 	write_all(STDERR_FILENO, p, n);
 }
 
-/* One write, so that the lines of two processes do not mix. */
-static void
-err_print(const char *kind, const char *msg)
+/*
+ * msg into a line of size bytes: control characters, as a file name may have
+ * them, are shown as escapes, so that a message is one line and cannot command
+ * a terminal.
+ */
+static size_t
+put_escaped(char *line, size_t size, const char *msg)
 {
-	char line[2048];
-	int n = snprintf(line, sizeof line, "%s: %s%s\n", err_tool, kind, msg);
-	size_t len = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
+	static const char named[] = "\n\t\r", names[] = "ntr";
+	size_t n = 0;
+	const char *k;
 
-	line[len - 1] = '\n';
-	err_text(line, len);
+	for (; *msg && n + 5 < size; msg++) {
+		unsigned char c = (unsigned char)*msg;
+
+		if (c >= 0x20 && c != 0x7f)
+			line[n++] = *msg;
+		else if ((k = strchr(named, c)))
+			n += (size_t)sprintf(line + n, "\\%c",
+					     names[k - named]);
+		else
+			n += (size_t)sprintf(line + n, "\\x%02x", c);
+	}
+	return n;
+}
+
+/*
+ * One write, so that the lines of two processes do not mix.  more: a second
+ * line, or NULL.
+ */
+static void
+err_print(const char *kind, const char *msg, const char *more)
+{
+	char line[4096];
+	size_t n = (size_t)snprintf(line, 200, "%.100s: %s", err_tool, kind);
+
+	n += put_escaped(line + n, 3000, msg);
+	line[n++] = '\n';
+	if (more)
+		n += (size_t)snprintf(line + n, sizeof line - n, "%.800s\n",
+				      more);
+	err_text(line, n);
 }
 
 static void
@@ -96,27 +128,39 @@ err_run_hooks(void)
 		hooks[i]();
 }
 
+static void __attribute__((noreturn))
+end(const char *msg, const char *more)
+{
+	/* Another thread that fails waits for the first to end the process. */
+	while (atomic_flag_test_and_set(&dying))
+		pause();
+	err_print("", msg, more);
+	err_run_hooks();
+	_exit(EXIT_TROUBLE);
+}
+
 void
 die(const char *fmt, ...)
 {
 	char msg[1900];
 	va_list ap;
 
-	/* Another thread that fails waits for the first to end the process. */
-	while (atomic_flag_test_and_set(&dying))
-		pause();
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);
-	err_print("", msg);
-	err_run_hooks();
-	_exit(EXIT_TROUBLE);
+	end(msg, NULL);
+}
+
+void
+die_usage(const char *msg, const char *usage)
+{
+	end(msg, usage);
 }
 
 void
 die_err(const struct err *e)
 {
-	die("%s", e->msg);
+	end(e->msg, NULL);
 }
 
 void
@@ -130,7 +174,7 @@ warn(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);
-	err_print("warning: ", msg);
+	err_print("warning: ", msg, NULL);
 }
 
 void

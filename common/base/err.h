@@ -8,7 +8,8 @@
  * status 2 with die_err().  Status 1 is decided by filter_commit(),
  * contam_run(), decode-batch and tok-scan-rare.  A message reads "where: what",
  * lower case, no full stop, with the value found, the one expected and the way
- * out.
+ * out.  Control characters in it, as in the name of a file, are escaped when
+ * it is printed.
  *
  * A struct err keeps the first message; later ones are consequences.  It
  * belongs to one thread.  Any thread may call die() and warn().
@@ -44,6 +45,8 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 void die(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
 void die_err(const struct err *e) __attribute__((noreturn));
+/* The same, with a second line that shows the usage. */
+void die_usage(const char *msg, const char *usage) __attribute__((noreturn));
 
 /* Print "tool: warning: message", unless err_quiet is set (-q). */
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -24,6 +24,7 @@
 
 #include "base/mem.h"
 #include "stream/json.h"
+#include "stream/sniff.h"
 
 enum { KEY_TEXT, KEY_ID, KEY_EXTRA, KEYS };
 enum { BLOCK = 512 * 1024 };
@@ -300,42 +301,52 @@ no_text(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 {
 	struct span what = t->type == JSON_NULL ? trim(t->raw) :
 		span_str(type_name(t->type));	/* null, or Python's NaN */
-	char why[400];
+	const char *kind = d->lineno == 1 ? sniff_object(d->line) : NULL;
+	struct buf why = {0};
 	size_t at = 1;
 
 	if (!t->present) {
-		snprintf(why, sizeof(why), "byte 1: no key \"%.200s\" "
-			 "(--text-key names another)", p->key[KEY_TEXT]);
+		buf_printf(&why, "byte 1: no key \"%.200s\", found ",
+			   p->key[KEY_TEXT]);
+		sniff_keys(d->line, &why);
+		buf_puts(&why, " (--text-key names another)");
 	} else {
 		if (t->raw.p >= d->line.p && t->raw.p < d->line.p + d->line.n)
 			at = t->raw.p - d->line.p + 1;
-		snprintf(why, sizeof(why), "byte %zu: \"%.200s\" is %.*s, "
-			 "not a string", at, p->key[KEY_TEXT],
-			 (int)what.n, what.p);
+		buf_printf(&why, "byte %zu: \"%.200s\" is %.*s, not a string",
+			   at, p->key[KEY_TEXT], (int)what.n, what.p);
 	}
-	doc_set_bad(b, d, why);
+	if (kind)
+		buf_printf(&why, "; %s", kind);
+	buf_putc(&why, '\0');
+	doc_set_bad(b, d, why.p);
+	buf_clear(&why);
 }
 
 /*
  * Plain text, an array of documents or a pretty-printed object is another
- * kind of file.  Otherwise report the fault in the JSON.
+ * kind of file, which its first line shows.  Otherwise report the fault in the
+ * JSON.
  */
 static void
 no_object(const struct doc_parser *p, struct doc_batch *b, struct doc *d,
 	  const char *fault)
 {
+	const char *kind = d->lineno == 1 ?
+		sniff_line(d->line, p->key[KEY_TEXT]) : NULL;
 	struct span s = trim(d->line);
-	char why[400];
+	char why[600];
 	size_t i = 0;
 
 	while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t'))
 		i++;
-	if (i < s.n && s.p[i] == '{' && i + 1 < s.n) {
+	if (i < s.n && s.p[i] == '{' && i + 1 < s.n && !kind) {
 		doc_set_bad(b, d, fault);
 		return;
 	}
 	snprintf(why, sizeof(why), "byte %zu: not a JSON object; a document "
-		 "is one line, {\"%.200s\":\"...\"}", i + 1, p->key[KEY_TEXT]);
+		 "is one line, {\"%.200s\":\"...\"}%s%s", i + 1,
+		 p->key[KEY_TEXT], kind ? "; " : "", kind ? kind : "");
 	doc_set_bad(b, d, why);
 }
 

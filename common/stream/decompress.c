@@ -195,36 +195,6 @@ decompress_close(struct decompress *s)
 	free(s);
 }
 
-int
-decompress_must_be_text(struct decompress *s, struct err *e)
-{
-	static const struct {
-		const char *what, *magic;
-		size_t n;
-	} t[] = {
-		{ "bzip2 is not supported (bzip2 -dc FILE | ...)", "BZh", 3 },
-		{ "xz is not supported (xz -dc FILE | ...)", "\xfd" "7zXZ", 6 },
-		{ "lz4 is not supported (lz4 -dc FILE | ...)",
-		  "\x04\x22\x4d\x18", 4 },
-		{ "zip archives are not supported (unzip -p FILE | ...)",
-		  "PK\x03\x04", 4 },
-		{ "UTF-16 is not supported (iconv -f UTF-16 -t UTF-8)",
-		  "\xff\xfe", 2 },
-		{ "UTF-16 is not supported (iconv -f UTF-16 -t UTF-8)",
-		  "\xfe\xff", 2 },
-		{ "UTF-32 is not supported (iconv -f UTF-32 -t UTF-8)",
-		  "\0\0\xfe\xff", 4 },
-	};
-
-	if (s->kind != SOURCE_PLAIN)
-		return 0;
-	for (size_t i = 0; i < sizeof t / sizeof t[0]; i++)
-		if (starts(s, t[i].magic, t[i].n))
-			return err_set(e, "%s: offset 0: %s", s->name,
-				       t[i].what);
-	return 0;
-}
-
 static ptrdiff_t
 read_plain(struct decompress *s, void *p, size_t n, struct err *e)
 {

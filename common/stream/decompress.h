@@ -24,9 +24,6 @@ void decompress_close(struct decompress *s);
 ptrdiff_t decompress_read(struct decompress *s, void *p, size_t n,
 			  struct err *e);
 
-/* Refuse plain bytes that are not text: bzip2, xz, lz4, zip, UTF-16. */
-int decompress_must_be_text(struct decompress *s, struct err *e);
-
 /* The path as messages show it. */
 const char *decompress_label(const char *path);
 

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "stream/replay.h"
+#include "stream/sniff.h"
 
 #define LINE_MAX_BYTES (((size_t)4 << 30) - 4096)
 
@@ -284,9 +285,13 @@ static int
 input_first_block(struct input *in, struct chunk *c, size_t size,
 		  struct err *e)
 {
-	if ((in->src && decompress_must_be_text(in->src, e) < 0) ||
-	    chunk_fill(in, c, size, e) < 0)
+	const char *what;
+
+	if (chunk_fill(in, c, size < SNIFF_BYTES ? SNIFF_BYTES : size, e) < 0)
 		return -1;
+	what = sniff_binary(c->p, c->n);
+	if (what)
+		return err_set(e, "%s: offset 0: %s", c->name, what);
 	if (c->n >= 3 && !memcmp(c->p, "\xef\xbb\xbf", 3)) {
 		c->n -= 3;
 		memmove(c->p, c->p + 3, c->n);
@@ -326,7 +331,7 @@ input_block(struct input *in, struct chunk *c, size_t want, struct err *e)
 	if (in->at_end)
 		return 0;
 	if (in->offset == 0 && c->n == 0 &&
-	    input_first_block(in, c, size < 4 ? 4 : size, e) < 0)
+	    input_first_block(in, c, size, e) < 0)
 		return -1;
 	for (;;) {
 		if (chunk_fill(in, c, size, e) < 0)

@@ -4,10 +4,11 @@
  * Plain, zstd and gzip files are recognized by magic number, never by name.
  * Several frames or members in one file are one stream.  Skippable frames are
  * skipped, windows up to 2 GiB (long mode) and zero padding after a gzip member
- * are accepted, other trailing bytes are an error.  bzip2, xz, lz4, zip and
- * UTF-16 are refused by name.  A truncated or corrupt stream is an error that
- * names the file and the offsets in it and in the decompressed data, never an
- * end.  A file of 0 bytes that is named as a compressed one is truncated, too.
+ * are accepted, other trailing bytes are an error.  Files that are not text are
+ * refused by what they are (sniff.h).  A truncated or corrupt stream is an
+ * error that names the file and the offsets in it and in the decompressed data,
+ * never an end.  A file of 0 bytes that is named as a compressed one is
+ * truncated, too.
  *
  * A UTF-8 byte-order mark at the start of a file is skipped.  "-" is stdin.
  */
@@ -72,7 +73,7 @@ uint64_t input_total(const struct input *in);
 
 /*
  * A whole small file (plain, zstd or gzip) with padding; free p with free().
- * bzip2, xz and UTF-16 are not refused: their magic may be data.
+ * Files that are not text are not refused.
  */
 int input_slurp(const char *path, char **p, size_t *n, struct err *e);
 

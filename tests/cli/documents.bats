@@ -71,3 +71,98 @@ doc() {
 	run -2 tok-train --vocab-size 260 --weights w in.jsonl
 	[[ $output == *"in.jsonl:1: "*NaN* ]]
 }
+
+# FILE WANT: dedup refuses FILE by name, with WANT in the one message
+refused() {
+	run --separate-stderr dedup "$1"
+	[ "$status" -eq 2 ]
+	[ -z "$output" ]
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == "dedup: $1:"*"$2"* ]] || { echo "$stderr"; false; }
+}
+
+@test "files of other kinds are named, with what converts them" {
+	cp "$ROOT"/tests/data/other/* .
+	refused docs.parquet 'a Parquet file is not supported (duckdb -c "copy'
+	refused file.arrow "an Arrow file is not supported (python3 -c"
+	refused stream.arrow "a.ipc.open_stream('FILE')"
+	refused sp.model 'a SentencePiece model'
+	doc a one > a.jsonl
+	tar -cf a.tar a.jsonl
+	gzip -k a.tar
+	refused a.tar 'tar archives are not supported (tar -xOf FILE | ...)'
+	refused a.tar.gz 'tar archives are not supported (tar -xOf FILE | ...)'
+	printf 'PK\003\004rest' > a.zip
+	refused a.zip 'zip archives are not supported (unzip -p FILE | ...)'
+	tok-train --vocab-size 258 -q -o tokenizer.json a.jsonl
+	pack --tokenizer tokenizer.json a.jsonl > a.tok
+	refused a.tok 'a shard of token ids'
+	tr -d '\n' < tokenizer.json > one.json
+	refused one.json 'this is a tokenizer.json'
+	zstd -dcq "$ROOT/tests/data/tok/gpt2_vocab.json.zst" > vocab.json
+	refused vocab.json 'this is a vocabulary (vocab.json)'
+	printf '[{"text":"a"},\n{"text":"b"}]\n' > array.json
+	refused array.json "a JSON array (jq -c '.[]' FILE | ...)"
+	printf '{\n  "text": "a"\n}\n' > pretty.json
+	refused pretty.json 'JSON over several lines (jq -c . FILE | ...)'
+	printf '{"version":"2","data":[{"title":"a"}]}\n' > squad.json
+	refused squad.json "(jq -c '.data[]' FILE | ...)"
+	printf '"a"\n"b"\n' > strings.jsonl
+	refused strings.jsonl "a JSON string (jq -c '{text: .}' FILE | ...)"
+	printf 'Once upon a time\n' > plain.txt
+	refused plain.txt "plain text is converted by jq: -Rc '{text: .}' FILE"
+	printf 'id,text\n1,a\n' > a.csv
+	refused a.csv 'a CSV file (duckdb -c'
+	printf 'id\ttext\n1\ta\n' > a.tsv
+	refused a.tsv 'a TSV file (duckdb -c'
+	printf '<!DOCTYPE html>\n<html>\n' > a.html
+	refused a.html 'HTML or XML'
+	echo 'version https://git-lfs.github.com/spec/v1' > lfs.jsonl
+	refused lfs.jsonl 'a pointer of Git LFS'
+	# only the first line tells what the file is
+	{ doc a one; echo 'Once upon a time'; } > a.jsonl
+	refused a.jsonl 'a document is one line, {"text":"..."}'
+	[[ $stderr != *jq* ]]
+}
+
+@test "the commands that messages give make documents" {
+	command -v jq > /dev/null || skip "jq is not there"
+	printf '[{"text":"a"},\n{"text":"b"}]\n' > array.json
+	printf '{"text":"a"}\n{"text":"b"}\n' > want
+	jq -c '.[]' array.json | dedup | cmp - want
+	printf '{\n  "text": "a"\n}\n{"text":\n"b"}' > pretty.json
+	jq -c . pretty.json | dedup | cmp - want
+	printf '"a"\n"b"\n' > strings
+	jq -c '{text: .}' strings | dedup | cmp - want
+	printf 'a\nb\n' > plain
+	jq -Rc '{text: .}' plain | dedup | cmp - want
+	printf '{"text":"a\\nb\\n"}\n' > want
+	jq -Rsc '{text: .}' plain | dedup | cmp - want
+}
+
+@test "a missing text key lists the keys that are there" {
+	echo '{"id":1,"content":"a","meta":{"text":"b"}}' > a.jsonl
+	refused a.jsonl 'byte 1: no key "text", found "id", "content", "meta"'
+	[[ $stderr == *"(--text-key names another)" ]]
+	echo '{}' > a.jsonl
+	refused a.jsonl 'no key "text", found nothing'
+	echo '{"k1":"","k2":"","k3":"","k4":"","k5":"","k6":"","k7":"","k8":"",
+		"k9":""}' | tr -d '\n' > a.jsonl
+	refused a.jsonl '"k7", "k8", ... ('
+}
+
+@test "a message is one line, whatever is in the name of a file" {
+	name=$'a\nb\tc\e[31m\x7f'
+	echo x > "$name"
+	run --separate-stderr dedup "$name"
+	[ "$status" -eq 2 ]
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == 'dedup: a\nb\tc\x1b[31m\x7f:1: byte 1: '* ]]
+	run --separate-stderr dedup --on-bad skip "$name"
+	[[ $stderr == *'first: a\nb\tc\x1b[31m\x7f:1: '* ]]
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	run --separate-stderr dedup "--no
+such"
+	[ "${#stderr_lines[@]}" -eq 2 ]
+	[[ ${stderr_lines[0]} == 'dedup: unknown option --no\nsuch'* ]]
+}

@@ -360,7 +360,8 @@ keys(void **state)
 	o.text_key = "meta";
 	expect_bad(in, &o, 1, "\"meta\" is an object, not a string");
 	o.text_key = "none";
-	expect_bad(in, &o, 1, "no key \"none\" (--text-key names another)");
+	expect_bad(in, &o, 1, "no key \"none\", found "
+		   "\"content\", \"meta\" (--text-key names another)");
 }
 
 static void
