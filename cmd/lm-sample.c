@@ -55,9 +55,9 @@ static const struct arg table[] = {
 		 "Divide logits by X; 0: greedy"),
 	OPT_INT("top-k", &opt.top_k, "N", 0, 1e9,
 		"Sample from the N most likely tokens; 0: all"),
-	OPT_REAL("top-p", &opt.top_p, "X", 1e-9, 1,
+	OPT_REAL("top-p", &opt.top_p, "X", 0, 1,
 		 "Sample from the smallest set of tokens with total "
-		 "probability X"),
+		 "probability X; 0: greedy"),
 	OPT_REAL("min-p", &opt.min_p, "X", 0, 1,
 		 "Drop tokens below X times the top probability"),
 	OPT_INT("seed", &opt.seed, "N", 0, 9e15, "Random seed"),

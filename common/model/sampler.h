@@ -19,7 +19,7 @@
 struct sampler {
 	double temperature;	/* 0: greedy, lowest id if tied */
 	int64_t top_k;		/* 0: off */
-	double top_p;		/* 1: off; (0, 1] */
+	double top_p;		/* 1: off; 0: greedy */
 	double min_p;		/* 0: off; fraction of the top probability */
 	uint64_t seed;
 };

@@ -345,3 +345,36 @@ agrees() {
 	[ "$(cat "/proc/$pid/comm")" = lm-sample ]
 	kill "$pid"
 }
+
+@test "--top-p 0 is greedy, whatever the temperature" {
+	for seed in 1 2 3; do
+		"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
+			--json --max-tokens 20 > "$T/greedy"
+		"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
+			--json --max-tokens 20 --top-p 0 --temperature 5 \
+			--seed $seed > "$T/out"
+		cmp "$T/greedy" "$T/out"
+	done
+	"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
+		--json --max-tokens 20 --temperature 5 > "$T/out"
+	run ! cmp -s "$T/greedy" "$T/out"
+}
+
+@test "the range of every number is in the manual" {
+	local o r n=0
+	tr '\n' ' ' < man/lm-sample.1 > "$T/man"
+	while read -r o; do
+		r=$("$BIN/lm-sample" --model x "--$o=-999999" 2>&1 |
+			sed -n 's/.*out of range (\(.*\)).*/\1/p')
+		[ -n "$r" ]
+		r=$(perl -e 'for (split / to /, $ARGV[0]) {
+			my $x = $_ > 999 ? sprintf("%.0f", $_) : $_;
+			1 while $x =~ s/(\d)(\d{3})(?!\d)/$1,$2/;
+			push @r, $x } print join " to ", @r' "$r")
+		grep -qE "Fl -$o Ar [NX]([^F]|F[^l])*$r" "$T/man" ||
+			{ echo "$o: $r"; false; }
+		n=$((n + 1))
+	done < <("$BIN/lm-sample" --help |
+		sed -n 's/^  --\([a-z-]*\) [NX] .*/\1/p')
+	[ $n -ge 7 ]
+}
