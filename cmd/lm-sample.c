@@ -24,12 +24,12 @@
 static const char *const dtypes[] = { "auto", "bf16", "fp32", NULL };
 
 static struct {
-	const char *model, *tokenizer, *split, *prompt, *prompts, *score;
+	const char *model, *tokenizer, *split, *prompts, *score;
 	const char *output;
 	int64_t max_tokens, top_k, seed, batch;
 	double temperature, top_p, min_p;
-	struct arg_list stop;
-	int bos, bos_given, dtype, json, prompt_given;
+	struct arg_list prompt, stop;
+	int bos, bos_given, dtype, json;
 } opt = {
 	.max_tokens = 128, .seed = 1, .batch = 8, .top_p = 1, .bos = 1,
 };
@@ -45,8 +45,7 @@ static const struct arg table[] = {
 	OPT_BOOL("bos", &opt.bos, "BOS before each text, as in training",
 		 .given = &opt.bos_given),
 	OPT_GROUP("Generation"),
-	OPT_STR("prompt", &opt.prompt, "TEXT", "One prompt",
-		.given = &opt.prompt_given),
+	OPT_STRS("prompt", &opt.prompt, "TEXT", "A prompt; repeatable"),
 	OPT_STR("prompts", &opt.prompts, "FILE",
 		"JSON Lines of {\"prompt\"} [stdin]"),
 	OPT_INT("max-tokens", &opt.max_tokens, "N", 1, 1e6,
@@ -78,7 +77,7 @@ static const struct arg table[] = {
 static const char *const exclude[] = {"prompt prompts score", NULL};
 
 static const struct args args = {
-	"lm-sample", "--model DIR [options] [--prompt TEXT | --prompts FILE]\n"
+	"lm-sample", "--model DIR [options] [--prompt TEXT... | --prompts FILE]\n"
 	"       lm-sample --model DIR [options] --score FILE",
 	"Generate text from a language model, or score given text.",
 	"lm-sample --model run/latest --prompt 'Once upon a time'",
@@ -103,7 +102,7 @@ check_options(int first, int argc)
 		args_usage(&args, "unexpected operand: use --prompt or "
 			   "--prompts");
 	args_check(&args);
-	if (!opt.prompt_given && !opt.prompts && !opt.score)
+	if (!opt.prompt.n && !opt.prompts && !opt.score)
 		args_check_stdin(&args, 0);
 	for (size_t i = 0; i < opt.stop.n; i++)
 		if (!opt.stop.v[i][0])
@@ -224,8 +223,11 @@ run_prompts(struct session *c, struct err *e)
 	struct prompt_reader *r;
 	int rc;
 
-	if (opt.prompt_given)
-		return complete_text(c, &o, span_str(opt.prompt), e);
+	for (size_t i = 0; i < opt.prompt.n; i++)
+		if (complete_text(c, &o, span_str(opt.prompt.v[i]), e) < 0)
+			return -1;
+	if (opt.prompt.n)
+		return 0;
 	r = prompt_open(opt.prompts ? opt.prompts : "-", PROMPT_WRITE);
 	rc = complete_prompts(c, &o, opt.batch, r, e);
 	prompt_close(r);

@@ -209,6 +209,25 @@ args_takes_value(const struct arg *o)
 	return o->type != ARG_FLAG && o->type != ARG_BOOL;
 }
 
+static int
+is_seen(const struct arg *o)
+{
+	return o >= args_rows && o < args_rows + nrows && seen[o - args_rows];
+}
+
+/* A later number overrides an earlier one, but a file that is named and then
+ * ignored would not be noticed. */
+static void
+set_str(const struct args *a, const struct arg *o, const char *s)
+{
+	const char **to = o->to;
+
+	if (is_seen(o) && strcmp(*to, s))
+		args_usage(a, "--%s is given twice, as '%s' and '%s'", o->name,
+			   *to, s);
+	*to = s;
+}
+
 /* no: given as --no-NAME.  s: the value, or NULL. */
 static void
 set_option(const struct args *a, const struct arg *o, int no, const char *s)
@@ -224,7 +243,7 @@ set_option(const struct args *a, const struct arg *o, int no, const char *s)
 	} else if (o->type == ARG_ENUM) {
 		set_enum(a, o, s);
 	} else if (o->type == ARG_STR) {
-		*(const char **)o->to = s;
+		set_str(a, o, s);
 	} else {
 		l->v = xreallocarray(l->v, l->n + 1, sizeof *l->v);
 		l->v[l->n++] = s;

@@ -30,7 +30,8 @@ enum arg_type {
 	ARG_BOOL,	/* int *: --x sets 1, --no-x sets 0 */
 	ARG_INT,	/* int64_t *: decimal; suffix k M G Ki Mi Gi */
 	ARG_REAL,	/* double *: range lo..hi, finite */
-	ARG_STR,	/* const char **: any text */
+	ARG_STR,	/* const char **: any text; a second, other one is an
+			   error, whereas of other types the last one counts */
 	ARG_STRS,	/* struct arg_list *: may be repeated */
 	ARG_ENUM	/* int *: index into choices */
 };

@@ -118,7 +118,7 @@ complete_text(struct session *c, const struct gen_opts *o, struct span prompt,
 {
 	struct prompt_line l = {.context = {.text = prompt}};
 	struct stream t = {c, 0};
-	struct gen_seq s = {0};
+	struct gen_seq s = {.number = c->texts};
 	struct ids in = {0};
 	int rc = -1;
 
@@ -131,7 +131,8 @@ complete_text(struct session *c, const struct gen_opts *o, struct span prompt,
 	else if (c->json)
 		rc = generator_run(c->g, &s, 1, o, NULL, NULL, e) < 0 ?
 			-1 : put_answer(c, &l, &s, e);
-	else if (output_write(c->out, prompt.p, prompt.n, e) == 0 &&
+	else if ((!c->texts || output_write(c->out, "\n", 1, e) == 0) &&
+		 output_write(c->out, prompt.p, prompt.n, e) == 0 &&
 		 output_flush(c->out, e) == 0)
 		rc = generator_run(c->g, &s, 1, o, stream_step, &t, e);
 	count(c, &s);

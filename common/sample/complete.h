@@ -9,7 +9,8 @@
 
 #include "sample/session.h"
 
-/* Continue one prompt; text is written as it is generated. */
+/* Continue the next of several prompts, as complete_prompts() would; text is
+ * written as it is generated. */
 int complete_text(struct session *s, const struct gen_opts *o,
 		  struct span prompt, struct err *e);
 

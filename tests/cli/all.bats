@@ -398,6 +398,24 @@ options_of_page() {
 	done < table
 }
 
+@test "a file or text is not given twice unobserved" {
+	local n=0
+	while read -r name _; do
+		run -2 "$PROGRAM" "$name=a" "$name=b" < /dev/null
+		case $output in
+		*"$name is given twice, as 'a' and 'b'"*) n=$((n + 1)) ;;
+		# of numbers, choices and switches the last one counts
+		*"'a' is not an integer"* | *"'a' is not a number"*) ;;
+		*"'a' is not one of "* | *"takes no value"*) ;;
+		*)	# only options of which each value is used
+			name=${name#-} perl -0ne 'exit !/Fl\ \Q$ENV{name}\E\ Ar
+				(?:(?!\n\.It\ ).)*repeat/sx' "$man" ||
+				{ echo "$name: $output"; false; } ;;
+		esac
+	done < <("$PROGRAM" --options)
+	[ $n -gt 0 ]
+}
+
 # Everything that a command line $1 does, in the file seen: digests of its
 # output, messages, status and the files it leaves in got/ (without the times
 # that `untimed` of the sample removes).

@@ -101,6 +101,20 @@ agrees() {
 	[ "$(printf '%s' "$out" | iconv -f utf-8 -t utf-8 | wc -c)" -gt 7 ]
 }
 
+@test "--prompt is repeatable: the answers are those of --prompts, in order" {
+	local opts=(--model $M/llama-gqa --max-tokens 9 --temperature 1)
+	printf '{"prompt":"%s"}\n' 'he said' 'It was' 'he said' > "$T/p"
+	set -- --prompt 'he said' --prompt 'It was' --prompt='he said'
+	"$BIN/lm-sample" "${opts[@]}" --prompts "$T/p" > "$T/a"
+	"$BIN/lm-sample" "${opts[@]}" "$@" > "$T/b"
+	cmp "$T/a" "$T/b"
+	"$BIN/lm-sample" "${opts[@]}" --prompts "$T/p" --json > "$T/a"
+	"$BIN/lm-sample" "${opts[@]}" "$@" --json > "$T/b"
+	cmp "$T/a" "$T/b"
+	# each prompt has draws of its own
+	[ "$(sed -n 's/.*"text"//p' "$T/b" | sort -u | grep -c .)" -eq 3 ]
+}
+
 @test "--stop ends generation before its text" {
 	"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he said' \
 		--max-tokens 12 --json > "$T/all"

@@ -344,7 +344,8 @@ ids_are() {
 @test "too few tokens, another tokenizer, an id out of range" {
 	refused train --seq-len 9000000 --steps 1 -o "$T/r"
 	[[ $stderr == *"need >= T+1 = 9000001 tokens, have "* ]]
-	refused train --tokenizer "$MODELS/llama-tied/tokenizer.json" --steps 1 -o "$T/r"
+	refused "${TRAIN[@]/"$W/tokenizer.json"/"$MODELS/llama-tied/tokenizer.json"}" \
+		--steps 1 -o "$T/r"
 	[[ $stderr == *"another tokenizer"* ]]
 	refused train --val-data "$T/nowhere" --steps 1 -o "$T/r"
 	[[ $stderr == *"$T/nowhere"*"No such file"* ]]

@@ -111,7 +111,7 @@ good_lines(void **state)
 		  "12 0.5 0 0 - 0 100 j1\n" },
 		{ "--split cl100k --bos --fast --key k -j1",
 		  "2048 0.001 1 1 - 0 000 j1\n" },
-		{ "-qvj2 -o x -oy --threads=1 --special a --special=b",
+		{ "-qvj2 -o y -oy --threads=1 --special a --special=b",
 		  "2048 0.001 1 0 y 2 011 j1\n" },
 		{ "-j1 -- --lr -o -", "2048 0.001 1 0 - 0 000 j1 [--lr] [-o] "
 		  "[-]\n" },
@@ -153,6 +153,7 @@ bad_lines(void **state)
 		{ "--completion sh", "'sh' is not bash, zsh or fish" },
 		{ "--lr 1 -o x", "--lr and --output exclude each other" },
 		{ "--no-bos --fast", "--no-bos and --fast exclude each other" },
+		{ "-o x -oy", "--output is given twice, as 'x' and 'y'" },
 		{ "--key x", "--key needs --seq-len or --fast" },
 	};
 	int status;
