@@ -77,7 +77,7 @@ static const struct arg table[] = {
 static const char *const exclude[] = {"prompt prompts score", NULL};
 
 static const struct args args = {
-	"lm-sample", "--model DIR [options] [--prompt TEXT... | --prompts FILE]\n"
+	"lm-sample", "--model DIR [options] [--prompt TEXT | --prompts FILE]\n"
 	"       lm-sample --model DIR [options] --score FILE",
 	"Generate text from a language model, or score given text.",
 	"lm-sample --model run/latest --prompt 'Once upon a time'",
