@@ -455,6 +455,11 @@ observe() {
 			want=[01]
 			case $line in '2 '*) want=2; line=${line#2 } ;; esac
 			observe "$base $line"
+			# instead of the base's file or text
+			if grep -q ' is given twice, as ' got/stderr; then
+				observe "$(perl -pe "s/ \Q${line%%[ =]*}\E[ =]\
+('[^']*'|\S+)//" <<< "$base") $line"
+			fi
 			[[ $status = $want ]] || {
 				echo "$base $line: $status"
 				cat got/stderr
