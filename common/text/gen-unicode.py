@@ -9,7 +9,7 @@ is checked.  `make unicode` runs this on tests/data/unicode.
 Two versions of Unicode are in use, because `tokenizers` has two and ids must
 equal its ids:
 
-- 16.0 for general categories, lower case and East Asian Width.  Lower case
+- 16.0 for general categories, properties, lower case and East Asian Width.  Lower case
   comes from the 15.0 file and the letters that 16.0 added (LOWER_16).
 - 9.0 for canonical decomposition, combining classes and composition.  They
   come from the 15.0 file without the code points added since (SINCE_9).
@@ -31,6 +31,10 @@ INPUTS = {
     # Unicode 16.0, "first..last ; width" where that is W or F, likewise
     "EastAsianWidth-16.0.txt":
     "c03a6dcce7cc7b8e52c9994e26adbafb89705fd421bd27766d22d78693c47aa8",
+    # Unicode 16.0, "names; ranges" of each property, from tokenizers 0.23
+    # (tests/peers/make_properties.py)
+    "Properties-16.0.txt":
+    "b077c3ce317e29eafb7e189a584098b9ff0977292c40aa3d4f806a6af04659d9",
     # Unicode 15.0, unchanged
     "UnicodeData.txt":
     "806e9aed65037197f1ec85e12be6e8cd870fc5608b4de0fffd990f689f376a73",
@@ -42,7 +46,8 @@ SPACE_CC = len(CATS)            # the controls that \s matches
 SHIFT = 7
 
 LOWER_16 = [(c, c + 0x20) for c in range(0x10d50, 0x10d66)] + [
-    (0xa7cb, 0x264), (0xa7cc, 0xa7cd), (0xa7da, 0xa7db), (0xa7dc, 0x19b)]
+    (0x1c89, 0x1c8a), (0xa7cb, 0x264), (0xa7cc, 0xa7cd), (0xa7da, 0xa7db),
+    (0xa7dc, 0x19b)]
 
 # Code points of 10.0 to 15.0 with a combining class or a decomposition.
 SINCE_9 = [
@@ -106,6 +111,57 @@ def wide(folder, cat):
     return out
 
 
+def properties(folder, cat):
+    """Each property as a union of categories and the ranges that differ."""
+    runs, start = [], 0
+    for c in range(1, 0x110001):
+        if c == 0x110000 or cat[c] != cat[start]:
+            runs.append((start, c - 1, cat[start]))
+            start = c
+    size = [0] * (len(CATS) + 1)
+    for first, last, k in runs:
+        size[k] += last - first + 1
+    for line in lines(folder, "Properties-16.0.txt"):
+        names, text = line.split(";")
+        have = bytearray(0x110000)
+        for r in text.split():
+            first, last = (int(x, 16) for x in (r + "-" + r).split("-")[:2])
+            have[first:last + 1] = b"\1" * (last + 1 - first)
+        inside = [0] * (len(CATS) + 1)
+        for first, last, k in runs:
+            inside[k] += sum(have[first:last + 1])
+        mask = sum(1 << k for k in range(len(size)) if 2 * inside[k] > size[k])
+        diff = []
+        for first, last, k in runs:
+            if k == CATS.index("Cs"):   # in no text
+                continue
+            want = 1 - (mask >> k & 1)
+            c = have.find(want, first, last + 1)
+            while c >= 0:
+                end = have.find(1 - want, c, last + 1)
+                end = last + 1 if end < 0 else end
+                if diff and diff[-1][1] == c - 1:
+                    diff[-1][1] = end - 1
+                else:
+                    diff.append([c, end - 1])
+                c = have.find(want, end, last + 1)
+        yield names, mask, diff
+
+
+def put_properties(rows):
+    """Tables of property.h."""
+    diff = []
+    print("const struct uc_property uc_property[] = {")
+    for names, mask, d in rows:
+        print('\t{"%s",\n\t 0x%x, %d, %d},' % (names, mask, len(diff), len(d)))
+        diff += d
+    print("};\n")
+    print("const size_t uc_nproperty = sizeof(uc_property) /\n"
+          "\tsizeof(uc_property[0]);")
+    put("uc_property_diff", "uint32_t", [tuple(d) for d in diff],
+        "{0x%x,0x%x}", "[2]")
+
+
 def put(name, ctype, values, fmt="%d", dim=""):
     print("const %s %s[%d]%s = {" % (ctype, name, len(values), dim))
     line = "\t"
@@ -166,9 +222,9 @@ def main():
     pairs.sort()
 
     print("/* Made by gen-unicode.py; do not edit.  Unicode 16.0: categories,"
-          "\n * lower case, wide characters.  Unicode 9.0: decomposition,"
+          "\n * properties, lower case, wide characters.  Unicode 9.0: decomposition,"
           " combining\n * classes, composition. */")
-    print('#include "text/unicode.h"\n')
+    print('#include "text/property.h"\n#include "text/unicode.h"\n')
     put_two_stage("cat", "uint8_t", cat)
     put_rows("lower", sorted(low.items()))
     put_rows("wide", wide(folder, cat))
@@ -194,6 +250,7 @@ def main():
     put("uc_dec_start", "uint16_t", start)
     put("uc_dec_seq", "uint32_t", seq, "0x%x")
     put_rows("comp", pairs)
+    put_properties(properties(folder, cat))
 
 
 main()
