@@ -54,7 +54,7 @@ CFLAGS += -std=gnu11 $(OPT) -g $(WARN) $(OMP) -pthread $(SANFLAGS) \
 	-ffp-contract=off
 CXXFLAGS += -std=c++17 $(OPT) -g -Wall -Wextra -pthread $(SANFLAGS)
 LDFLAGS += $(LDOMP) -pthread $(SANFLAGS) -Wl,--as-needed
-LIBS := -lzstd -lz -lsimdjson -lpcre2-8 -lstdc++ -lm
+LIBS := -lzstd -lz -lsimdjson -lonig -lstdc++ -lm
 
 PROGS := $(patsubst cmd/%.c,$(BIN)/%,$(wildcard cmd/*.c))
 COMMON_SRC := $(wildcard common/*/*.c) $(wildcard common/*/*.cc)

@@ -7,6 +7,7 @@
  * or none.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ enum { NBYTES = 256, MAX_VOCAB = 1 << 24 };
 struct options {
 	struct doc_opts doc;
 	const char *split, *out, *tiktoken;
+	char *pattern;		/* of split; pattern.h */
 	struct arg_list special;
 	int64_t vocab_size, min_count, max_token_bytes, max_docs, mem;
 	double sample_frac;
@@ -100,7 +102,8 @@ parse(struct options *o, int argc, char **argv)
 	if (!*o->split)
 		args_usage(&a, "--split: an empty pattern (use none for no "
 			   "split)");
-	if (pattern_check(o->split, &e) < 0)
+	o->pattern = pattern_split(o->split, &e);
+	if (!o->pattern)
 		args_usage(&a, "%s", e.msg);
 	if (at == argc && isatty(STDIN_FILENO))
 		args_usage(&a, "no FILE, and standard input is a terminal");
@@ -118,7 +121,8 @@ static struct pretokens *
 count(const struct options *o, char **files, size_t nfiles,
       struct doc_stats *stats, struct err *e)
 {
-	struct split *split = split_new(&o->split, NULL, 1, e);
+	const char *const pattern = o->pattern;
+	struct split *split = split_new(&pattern, NULL, 1, e);
 	struct bpe_train_docs d = {
 		.paths = (const char *const *)files, .npaths = nfiles,
 		.doc = &o->doc, .split = split, .frac = o->sample_frac,
@@ -162,7 +166,7 @@ learn(const struct options *o, const struct pretokens *p, struct bpe_train *t,
 		     "%lld", size, (long long)o->vocab_size);
 	return vocab_build((const uint32_t (*)[2])t->pair, t->n,
 			   o->special.v, o->special.n,
-			   pattern_regex(o->split), e);
+			   pattern_regex(o->pattern), e);
 }
 
 /* ---- outputs ---- */
@@ -237,5 +241,6 @@ main(int argc, char **argv)
 	vocab_free(v);
 	bpe_train_clear(&t);
 	pretokens_free(p);
+	free(o.pattern);
 	return EXIT_OK;
 }

@@ -36,7 +36,8 @@ int
 dedup_passages_open(struct passages *p, const struct dedup_opts *o,
 		    struct err *e)
 {
-	const char *split = o->split ? o->split : "cl100k";
+	const int how = SPLIT_ISOLATED | SPLIT_SIMPLE_FOLD;
+	char *split;
 	/* keys and sets of the other methods have the other half */
 	size_t mem = (size_t)(o->exact || o->near ? o->mem / 2 : o->mem);
 
@@ -52,9 +53,10 @@ dedup_passages_open(struct passages *p, const struct dedup_opts *o,
 				     o->threads);
 	if (o->tokenizer)
 		return open_model(p, e);
-	if (pattern_check(split, e) < 0)
-		return -1;
-	p->split = split_new(&split, NULL, 1, e);
+	split = pattern_split(o->split ? o->split : "cl100k", e);
+	if (split)
+		p->split = split_new(&(const char *){split}, &how, 1, e);
+	free(split);
 	return p->split ? 0 : -1;
 }
 
@@ -118,7 +120,8 @@ dedup_passages_take(const struct passages *p, struct passages_scratch *s,
 		    struct passages_block *b, struct span text)
 {
 	enum { SOME = 1024 };
-	size_t pos = 0;
+	struct err e = {0};
+	size_t pos = 0, k;
 
 	buf_put(&b->text, text.p, text.n);
 	if (p->bpe)
@@ -127,8 +130,11 @@ dedup_passages_take(const struct passages *p, struct passages_scratch *s,
 		s->split = split_scratch_new(p->split);
 	while (p->split && pos < text.n) {
 		GROW(b->end, b->end_cap, b->ntok + SOME);
-		b->ntok += split_next(p->split, s->split, text.p, text.n,
-				      &pos, b->end + b->ntok, SOME);
+		k = split_next(p->split, s->split, text.p, text.n, &pos,
+			       b->end + b->ntok, SOME, &e);
+		if (k == 0)
+			die_err(&e);
+		b->ntok += k;
 	}
 	GROW(b->to, b->cap, b->n + 1);
 	b->to[b->n].text = b->text.n;

@@ -167,7 +167,9 @@ fingerprint(const struct vocab *v)
 		const char *re = pattern_regex(v->split[i].p);
 
 		mix(&h, re, re ? strlen(re) : 0);
-		mix(&h, &v->split_behavior[i], sizeof(int));
+		how[0] = (uint32_t)v->split_behavior[i] &
+			~(uint32_t)SPLIT_SIMPLE_FOLD;	/* rank_by_id */
+		mix(&h, how, sizeof(how[0]));
 	}
 	for (size_t i = 0; i < v->nspecial; i++) {
 		uint32_t s[3] = {v->special[i].id,

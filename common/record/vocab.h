@@ -148,7 +148,8 @@ void vocab_config_json(const struct vocab *v, int64_t max_len, struct buf *b);
 /* Byte 0..255 to its GPT-2 id and back. */
 extern const uint8_t vocab_byte_id[256], vocab_id_byte[256];
 
-/* The byte that a character is in byte-level token names; -1: none. */
+/* The character of a byte in byte-level token names, and its byte; -1: none. */
+uint32_t vocab_byte_char(unsigned byte);
 int vocab_char_byte(uint32_t c);
 
 /*

@@ -4,7 +4,8 @@
  * The layout is one that `tokenizers`, `transformers` and older readers load:
  * merges as "a b" strings; special tokens in ascending order right after a
  * dense vocabulary (tokenizers gives them ids by count, not by "id"); the
- * pattern in a Split, then ByteLevel with use_regex false.
+ * pattern in a Split, then ByteLevel with use_regex false; gpt2 is the one of
+ * ByteLevel itself, which readers without regular expressions know too.
  */
 #include <stdlib.h>
 
@@ -45,6 +46,12 @@ put_added(const struct vocab *v, struct buf *b)
 static void
 put_splits(const struct vocab *v, struct buf *b)
 {
+	if (v->nsplit == 1 && pattern_find(v->split[0].p) == PATTERN_GPT2) {
+		buf_puts(b, "  \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
+			 "\"add_prefix_space\": false, \"trim_offsets\": "
+			 "true, \"use_regex\": true},\n");
+		return;
+	}
 	buf_puts(b, "  \"pre_tokenizer\": {\"type\": \"Sequence\", "
 		 "\"pretokenizers\": [\n");
 	for (size_t i = 0; i < v->nsplit; i++) {

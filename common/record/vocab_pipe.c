@@ -2,9 +2,9 @@
  * vocab_pipe.c - tokenizer.json in: the parts around the model
  *
  * Supported: the normalizers NFC, and SentencePiece's Prepend and Replace; the
- * pre_tokenizers Split, Digits, ByteLevel and Metaspace; the decoders that
- * undo them; the post_processors that name what goes around a text.  Anything
- * else is refused.
+ * pre_tokenizers Split, Digits, Punctuation, ByteLevel and Metaspace; the
+ * decoders that undo them; the post_processors that name what goes around a
+ * text.  Anything else is refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,13 +115,15 @@ behavior_of(struct vocab_load *l, const struct json *j)
 
 	for (int i = 0; i < 5; i++)
 		if (is_str(b, name[i])) {
-			if (i == SPLIT_REMOVED)
-				break;
+			if (i == SPLIT_REMOVED && !invert)
+				return vocab_fail(l, "pre_tokenizer: behavior "
+						  "Removed without invert is "
+						  "not supported: text would "
+						  "be lost");
 			return i | invert;
 		}
-	return vocab_fail(l, "pre_tokenizer: Split behavior '%.*s' is not "
-			  "supported", b ? (int)b->str.n : 0,
-			  b ? b->str.p : "");
+	return vocab_fail(l, "pre_tokenizer: behavior '%.*s' is not supported",
+			  b ? (int)b->str.n : 0, b ? b->str.p : "");
 }
 
 /* A literal string as a regular expression. */
@@ -151,6 +153,14 @@ looks_like_regex(struct span s)
 	return 0;
 }
 
+/* What comes after ByteLevel sees the characters that it writes. */
+static void
+add_split(struct vocab_load *l, struct span pattern, int behavior)
+{
+	vocab_add_split(l->v, pattern, behavior |
+			(l->byte_level ? SPLIT_BYTES : 0));
+}
+
 static int
 pre_split(struct vocab_load *l, const struct json *j)
 {
@@ -165,7 +175,7 @@ pre_split(struct vocab_load *l, const struct json *j)
 		if (memchr(re->str.p, 0, re->str.n))
 			return vocab_fail(l, "pre_tokenizer: the pattern of a "
 					  "Split contains NUL");
-		vocab_add_split(l->v, re->str, behavior);
+		add_split(l, re->str, behavior);
 		return 0;
 	}
 	if (!str || str->type != JSON_STRING || str->str.n == 0)
@@ -180,7 +190,7 @@ pre_split(struct vocab_load *l, const struct json *j)
 				 "write {\"Regex\": ...}",
 			    (int)str->str.n, str->str.p);
 	quote(str->str, &b);
-	vocab_add_split(l->v, buf_span(&b), behavior);
+	add_split(l, buf_span(&b), behavior);
 	buf_clear(&b);
 	return 0;
 }
@@ -220,29 +230,51 @@ pre_byte_level(struct vocab_load *l, const struct json *j, int alone)
 {
 	struct vocab *v = l->v;
 
-	l->byte_level = 1;
+	if (l->byte_level)
+		return vocab_fail(l, "pre_tokenizer: ByteLevel twice is not "
+				  "supported");
 	v->add_prefix_space = vocab_flag(l, j, "add_prefix_space", 1);
 	if (v->add_prefix_space && !alone)
 		return vocab_fail(l, "pre_tokenizer: ByteLevel with "
 				 "add_prefix_space after other parts is not "
 				  "supported");
 	if (vocab_flag(l, j, "use_regex", 1))
-		vocab_add_split(v, span_str("gpt2"), SPLIT_ISOLATED);
+		add_split(l, span_str("gpt2"), SPLIT_ISOLATED);
+	l->byte_level = 1;
+	return 0;
+}
+
+/* Punctuation of tokenizers is that of Unicode 8.0 and all symbols of ASCII:
+ * without the characters added since, with two that were punctuation then. */
+#define PUNCTUATION "[\\p{P}!-/:-@\\[-`{-~\\x{166d}\\x{111c9}&&[^\\x{61d}" \
+	"\\x{9fd}-\\x{a76}\\x{c77}-\\x{c84}\\x{1b4e}-\\x{1b4f}" \
+	"\\x{1b7d}-\\x{1b7f}\\x{2e43}-\\x{2e5d}\\x{10d6e}-\\x{10f89}" \
+	"\\x{113d4}-\\x{1145d}\\x{11660}-\\x{116b9}\\x{1183b}-\\x{11fff}" \
+	"\\x{12ff1}-\\x{12ff2}\\x{16d6d}-\\x{16fe2}\\x{1e5ff}-\\x{1e95f}]]"
+
+static int
+pre_punctuation(struct vocab_load *l, const struct json *j)
+{
+	int behavior = is_null(json_get(j, "behavior")) ? SPLIT_ISOLATED :
+		behavior_of(l, j);
+
+	if (behavior < 0)
+		return -1;
+	add_split(l, span_str(PUNCTUATION), behavior);
 	return 0;
 }
 
 static int
 pre_one(struct vocab_load *l, const struct json *j, int alone)
 {
-	if (l->byte_level)
-		return vocab_fail(l, "pre_tokenizer: ByteLevel before other "
-				  "parts is not supported");
 	if (is_type(j, "Split"))
 		return pre_split(l, j);
+	if (is_type(j, "Punctuation"))
+		return pre_punctuation(l, j);
 	if (is_type(j, "Digits")) {
-		vocab_add_split(l->v, span_str("\\p{N}"),
-				vocab_flag(l, j, "individual_digits", 0) ?
-				SPLIT_ISOLATED : SPLIT_CONTIGUOUS);
+		add_split(l, span_str("\\p{N}"),
+			  vocab_flag(l, j, "individual_digits", 0) ?
+			  SPLIT_ISOLATED : SPLIT_CONTIGUOUS);
 		return 0;
 	}
 	if (is_type(j, "ByteLevel"))

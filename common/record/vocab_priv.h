@@ -25,9 +25,6 @@ void vocab_add_split(struct vocab *v, struct span pattern, int behavior);
  * fingerprint. */
 void vocab_finish(struct vocab *v);
 
-/* The character of a byte in byte-level token names. */
-uint32_t vocab_byte_char(unsigned byte);
-
 struct vocab *vocab_from_tiktoken(const char *p, size_t n, const char *path,
 				  const char *split, struct err *e);
 

@@ -243,6 +243,7 @@ vocab_from_tiktoken(const char *p, size_t n, const char *path,
 	struct vocab *v = vocab_new(VOCAB_BYTE_LEVEL);
 	const struct published *pub = NULL;
 	struct name_table names = {0};
+	char *pattern = NULL;
 	uint64_t hash = XXH3_64bits(p, n);
 
 	for (size_t i = 0; i < NPUBLISHED; i++)
@@ -256,7 +257,8 @@ vocab_from_tiktoken(const char *p, size_t n, const char *path,
 			"expression)", path);
 		goto bad;
 	}
-	if (split && pattern_check(split, e) < 0)
+	pattern = pattern_split(split ? split : pub->split, e);
+	if (!pattern)
 		goto bad;
 	names_init(&names, v->token, v->n);
 	if (check_tokens(v, &names, pub != NULL, path, e) < 0)
@@ -264,16 +266,17 @@ vocab_from_tiktoken(const char *p, size_t n, const char *path,
 	all_merges(v, &names);
 	v->rank_by_id = 1;
 	v->ignore_merges = 1;	/* a piece that is a token is that token */
-	if (!split)
-		split = pub->split;
-	if (pattern_find(split) != PATTERN_NONE)
-		vocab_add_split(v, span_str(split), SPLIT_ISOLATED);
+	if (pattern_find(pattern) != PATTERN_NONE)
+		vocab_add_split(v, span_str(pattern), SPLIT_ISOLATED |
+				SPLIT_SIMPLE_FOLD);
 	if (pub)
 		add_specials(v, pub);
+	free(pattern);
 	names_clear(&names);
 	vocab_finish(v);
 	return v;
 bad:
+	free(pattern);
 	names_clear(&names);
 	vocab_free(v);
 	return NULL;

@@ -245,6 +245,7 @@ section(struct bpe_enc *c, struct span t, int first, struct ids *out)
 	const struct bpe *b = c->b;
 	const struct bpe_spm *spm = b->merge.spm;
 	uint32_t ends[BPE_CACHE_BATCH];
+	struct err e = {0};
 	size_t pos = 0, start = 0, k;
 	int bare = first && c->rest;
 
@@ -263,7 +264,9 @@ section(struct bpe_enc *c, struct span t, int first, struct ids *out)
 		k = spm ? bpe_spm_next(spm, t.p, t.n, &pos, ends,
 				       BPE_CACHE_BATCH) :
 			split_next(b->split, c->split, t.p, t.n, &pos, ends,
-				   BPE_CACHE_BATCH);
+				   BPE_CACHE_BATCH, &e);
+		if (k == 0)
+			die_err(&e);
 		bpe_cache_encode(c->cache, t.p, t.n, start, ends, k, out);
 		start = ends[k - 1];
 	}

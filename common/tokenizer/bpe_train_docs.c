@@ -121,9 +121,9 @@ count_text(struct count *c, struct worker *w, struct span text,
 	while (pos < text.n) {
 		start = pos;
 		n = split_next(c->o->split, w->scratch, text.p, text.n, &pos,
-			       w->ends, ENDS);
+			       w->ends, ENDS, e);
 		if (n == 0)
-			break;
+			return -1;
 		if (pretokens_add(w->pretokens, text.p, text.n, start, w->ends,
 				  n, weight, e))
 			return -1;

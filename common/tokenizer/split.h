@@ -2,7 +2,7 @@
  * split.h - split text into pre-tokens
  *
  * gpt2, cl100k, o200k and qwen2 have hand-written scanners over Unicode
- * classes (unicode.h); any other pattern goes through PCRE2.  In a sequence
+ * classes (unicode.h); any other pattern goes through Oniguruma.  In a sequence
  * of patterns each one splits the pre-tokens of the one before, as in
  * tokenizers' Sequence: a pattern sees the end of a pre-token as the end of
  * the text.  Text that no match covers is a pre-token too.
@@ -34,7 +34,8 @@ void split_free(struct split *s);
 /*
  * Split text[*pos..n), n < 4 GiB: write the ends (offsets in text, exclusive)
  * of the next pre-tokens, at most max (>= 64), and move *pos to the last end.
- * Returns their number, 0 when *pos == n.  A text starts at *pos 0 and keeps
+ * Returns their number, 0 when *pos == n, or after an error: a pattern takes
+ * too long on this text.  A text starts at *pos 0 and keeps
  * its scratch until its end; each thread needs a scratch of its own.
  */
 struct split_scratch;
@@ -42,6 +43,6 @@ struct split_scratch *split_scratch_new(const struct split *s);
 void split_scratch_free(struct split_scratch *t);
 size_t split_next(const struct split *s, struct split_scratch *t,
 		  const char *text, size_t n, size_t *pos,
-		  uint32_t *ends, size_t max);
+		  uint32_t *ends, size_t max, struct err *e);
 
 #endif

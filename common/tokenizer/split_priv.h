@@ -3,7 +3,7 @@
  *
  * gpt2, cl100k and qwen2   split_mask.c, 64 bytes at a time
  * o200k                    split_o200k.c, one pre-token at a time
- * any other pattern        split_re.c, through PCRE2
+ * any other pattern        split_re.c, through Oniguruma
  */
 #ifndef ASSAY_SPLIT_PRIV_H
 #define ASSAY_SPLIT_PRIV_H
@@ -51,18 +51,30 @@ size_t split_mask_next(enum pattern kind, struct split_mask *w,
 		       const char *text, size_t n, size_t *pos,
 		       uint32_t *ends, size_t max);
 
-/* A regular expression; a struct split_re_match is scratch of one thread. */
+/* The encoding of texts and patterns: UTF-8 with our tables of Unicode.  Not to
+ * be called by two threads at once. */
+void *split_encoding(void);
+
+/*
+ * A regular expression; a struct split_re_match is scratch of one thread.
+ * simple_fold: (?i) compares characters one by one, as in tiktoken, so that ß
+ * is not ss.
+ */
 struct split_re;
 struct split_re_match;
-struct split_re *split_re_new(const char *pattern, size_t n, struct err *e);
+struct split_re *split_re_new(const char *pattern, size_t n, int simple_fold,
+			      struct err *e);
 void split_re_free(struct split_re *r);
-struct split_re_match *split_re_match_new(const struct split_re *r);
+struct split_re_match *split_re_match_new(void);
 void split_re_match_free(struct split_re_match *m);
 
-/* First match at or after from: 1 and its start and end, or 0.  Assertions
- * see all of text[0..n). */
+/*
+ * The first match at or after *from, which is 0 at the start of a text and
+ * moves to where the next search begins: 1 and its start and end, 0: none is
+ * left, -1: it takes too long.  Assertions see all of text[0..n).
+ */
 int split_re_find(const struct split_re *r, struct split_re_match *m,
-		  const char *text, size_t n, size_t from, size_t *start,
-		  size_t *end);
+		  const char *text, size_t n, size_t *from, size_t *start,
+		  size_t *end, struct err *e);
 
 #endif

@@ -378,16 +378,16 @@ b64() {
 	line='{"text":"cl100k_base foo"}'
 	for s in cl100k_base GPT-2 foo; do
 		run -2 train --split $s -o "$T/x" <<< "$line"
-		[[ $output == *"--split $s: no such name (gpt2, cl100k"* ]]
+		[[ $output == *"split '$s': no such name (gpt2, cl100k"* ]]
 		[ ! -e "$T/x" ]
 	done
 	train --split '(foo)' -o "$T/x" <<< "$line"
 	train --vocab-size 258 --tiktoken "$T/ranks" -o "$T/x" <<< "$line"
 	run -2 "$BIN/pack" --tokenizer "$T/ranks" --split cl100k_base \
 		<<< "$line"
-	[[ $output == *"--split cl100k_base: no such name"* ]]
+	[[ $output == *"split 'cl100k_base': no such name"* ]]
 	run -2 "$BIN/dedup" --spans --split cl100k_base <<< "$line"
-	[[ $output == *"--split cl100k_base: no such name"* ]]
+	[[ $output == *"split 'cl100k_base': no such name"* ]]
 }
 
 @test "two outputs cannot share stdout" {

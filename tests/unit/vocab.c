@@ -231,7 +231,7 @@ test_published(void **state)
 static struct vocab *
 changed(const char *from, const char *to, struct err *e)
 {
-	struct vocab *v = small("gpt2"), *w;
+	struct vocab *v = small("\\p{L}+| ?"), *w;
 	struct buf b = {0}, c = {0};
 	char *at;
 
@@ -250,8 +250,7 @@ changed(const char *from, const char *to, struct err *e)
 	return w;
 }
 
-#define SPLIT_GPT2 "{\"Regex\": \"'s|'t|'re|'ve|'m|'ll|'d| ?\\\\p{L}+| " \
-	"?\\\\p{N}+| ?[^\\\\s\\\\p{L}\\\\p{N}]+|\\\\s+(?!\\\\S)|\\\\s+\"}"
+#define SPLIT "{\"Regex\": \"\\\\p{L}+| ?\"}"
 
 static void
 test_json_refused(void **state)
@@ -274,9 +273,12 @@ test_json_refused(void **state)
 		{"\"ignore_merges\": false", "\"ignore_merges\": 3",
 			"not true or false"},
 		{"Isolated", "Removed", "Removed"},
-		{SPLIT_GPT2, "{\"String\": \"\\\\p{L}+\"}", "Regex"},
+		{SPLIT, "{\"String\": \"\\\\p{L}+\"}", "Regex"},
 		{"\"type\": \"Split\"", "\"type\": \"Whitespace\"",
 			"Whitespace"},
+		{"{\"type\": \"Split\"", "{\"type\": \"ByteLevel\", "
+			"\"add_prefix_space\": false}, {\"type\": \"Split\"",
+			"ByteLevel twice"},
 		{"\"add_prefix_space\": false", "\"add_prefix_space\": true",
 			"add_prefix_space"},
 		{"\"type\": \"ByteLevel\", \"add_prefix_space\": true",
@@ -332,7 +334,13 @@ test_json_taken(void **state)
 			"\"Sequence\", \"normalizers\": "
 			"[{\"type\": \"NFC\"}]}"},
 		{"Isolated", "Contiguous"},
-		{SPLIT_GPT2, "{\"String\": \"ab\"}"},
+		{"\"Isolated\", \"invert\": false", "\"Removed\", \"invert\": "
+			"true"},
+		{"{\"type\": \"Split\"", "{\"type\": \"Punctuation\", "
+			"\"behavior\": \"Contiguous\"}, {\"type\": \"Split\""},
+		{"\"use_regex\": false}", "\"use_regex\": true}, {\"type\": "
+			"\"Digits\", \"individual_digits\": false}"},
+		{SPLIT, "{\"String\": \"ab\"}"},
 		{"{\"type\": \"Split\"", "{\"type\": \"Digits\", "
 			"\"individual_digits\": true}, {\"type\": \"Split\""},
 		{"\"use_regex\": false", "\"use_regex\": true"},
