@@ -4,6 +4,7 @@
  * Options, wiring, exit status.  The loops are in common/sample: complete.c
  * and score.c.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static struct {
 	int64_t max_tokens, top_k, seed, batch;
 	double temperature, top_p, min_p;
 	struct arg_list prompt, stop;
-	int bos, bos_given, dtype, json;
+	int bos, bos_given, parse_special, dtype, json;
 } opt = {
 	.max_tokens = 128, .seed = 1, .batch = 8, .top_p = 1, .bos = 1,
 };
@@ -44,6 +45,8 @@ static const struct arg table[] = {
 		 "Weights and arithmetic"),
 	OPT_BOOL("bos", &opt.bos, "BOS before each text, as in training",
 		 .given = &opt.bos_given),
+	OPT_FLAG("parse-special", &opt.parse_special,
+		 "Special tokens in texts are tokens, not text"),
 	OPT_GROUP("Generation"),
 	OPT_STRS("prompt", &opt.prompt, "TEXT", "A prompt; repeatable"),
 	OPT_STR("prompts", &opt.prompts, "FILE",
@@ -143,6 +146,8 @@ load_tokenizer(struct loaded *l, struct err *e)
 			       "has %lld", path.p, l->vocab->n,
 			       opt.model, (long long)l->config.vocab);
 	buf_clear(&path);
+	if (l->vocab && opt.parse_special)
+		session_parse_specials(l->vocab);
 	if (l->vocab && opt.tokenizer)
 		compare_tokenizers(l);
 	if (l->vocab)
@@ -280,6 +285,11 @@ main(int argc, char **argv)
 	if (rc < 0 || output_commit(c.out, &e) < 0)
 		die_err(&e);
 	session_warn(&c);
+	if (c.specials)
+		warn("%" PRIu64 " texts contain a special token's text, such "
+		     "as '%.*s': it is tokenized as text (use --parse-special "
+		     "for the token)", c.specials, (int)c.special.n,
+		     c.special.p);
 	if (args_common.verbose)
 		session_print_rate(&c, stderr);
 	bpe_enc_free(c.enc);

@@ -52,8 +52,10 @@ encode_item(struct session *c, const struct prompt_text *a,
 	    struct ids *out, int *crosses, struct err *e)
 {
 	if (c->enc && !a->ids && !b->ids) {
-		if (encode_joint(c, a->text, b->text, ctx, out))
+		if (encode_joint(c, a->text, b->text, ctx, out)) {
+			session_check_special(c, b->text);
 			return 0;
+		}
 		*crosses |= b->text.n > 0;
 	}
 	return session_encode(c, b, 0, out, e);

@@ -4,6 +4,7 @@
 #include "sample/session.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -21,6 +22,7 @@ session_encode(struct session *s, const struct prompt_text *t, int first,
 		return err_set(e, "this is text, but the model folder has no "
 			       "tokenizer.json: use --tokenizer, or give "
 			       "token ids");
+	session_check_special(s, t->text);
 	if (!first)
 		return bpe_encode_rest(s->enc, t->text, out, e);
 	if (session_encode_start(s, t->text, out, e) < 0)
@@ -28,6 +30,28 @@ session_encode(struct session *s, const struct prompt_text *t, int first,
 	if (t->text.n && t->text.p[t->text.n - 1] == ' ')
 		s->space_end++;
 	return 0;
+}
+
+void
+session_check_special(struct session *s, struct span t)
+{
+	for (size_t k = 0; k < s->v->nspecial; k++) {
+		const struct vocab_special *x = &s->v->special[k];
+
+		if (!x->special || x->text.n > t.n ||
+		    !memmem(t.p, t.n, x->text.p, x->text.n))
+			continue;
+		if (!s->specials++)
+			s->special = x->text;
+		return;
+	}
+}
+
+void
+session_parse_specials(struct vocab *v)
+{
+	for (size_t k = 0; k < v->nspecial; k++)
+		v->special[k].special = 0;	/* the flags of its id stay */
 }
 
 int

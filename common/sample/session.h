@@ -23,7 +23,8 @@ struct session {
 	double start;		/* clock_s() before the first text */
 	/* counters, for warnings and rates */
 	uint64_t texts, tokens_in, tokens_out, past_end;
-	uint64_t space_end, seams;
+	uint64_t space_end, seams, specials;
+	struct span special;	/* the first one that a text holds */
 };
 
 /*
@@ -34,6 +35,14 @@ struct session {
  */
 int session_encode(struct session *s, const struct prompt_text *t, int first,
 		   struct ids *out, struct err *e);
+
+/*
+ * Count a text that holds the text of a special token, which the tokenizer
+ * takes for text.  session_parse_specials() before bpe_new() makes it the
+ * token instead.
+ */
+void session_check_special(struct session *s, struct span text);
+void session_parse_specials(struct vocab *v);
 
 /* Append `front` and the ids of a text; there is a tokenizer. */
 int session_encode_start(struct session *s, struct span text, struct ids *out,

@@ -116,3 +116,40 @@ lines() {
 	"$BIN/lm-sample" --model $M/llama-gqa --score "$T/lines" > "$T/out"
 	[ "$(grep -c '^accuracy.* ties 0 ' "$T/out")" -eq 2 ]
 }
+
+@test "--parse-special: special tokens in texts, for each kind of tokenizer" {
+	local k n=0
+	for k in prepend metaspace-first metaspace-always byte-level \
+		byte-level-prefix; do
+		folder $S/$k.json
+		lines $S/$k.special.json > "$T/lines"
+		"$BIN/lm-sample" --model "$T/m" --score "$T/lines" --json \
+			--parse-special > "$T/out" 2> "$T/err"
+		equals $S/$k.special.json "$T/out"
+		run ! grep -q "special token" "$T/err"
+		"$BIN/lm-sample" --model "$T/m" --score "$T/lines" --json \
+			> "$T/out" 2> "$T/err"
+		run ! equals $S/$k.special.json "$T/out"
+		grep -q "warning: 4 texts contain a special token's text, such\
+ as '<|[be]os|>': it is tokenized as text (use --parse-special" "$T/err"
+		n=$((n + 1))
+	done
+	[ $n -eq 5 ]
+}
+
+@test "--parse-special in prompts" {
+	"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he<|eos|>' --json \
+		--max-tokens 3 --parse-special > "$T/a" 2> "$T/err"
+	run ! grep -q warning "$T/err"
+	h=$(printf '{"text":"he"}' | "$BIN/pack" -q --shard-format jsonl \
+		--tokenizer $M/llama-gqa/tokenizer.json --no-eos \
+		--bos-token '<|bos|>' | sed 's/.*\[\(.*\)\].*/\1/')
+	echo "{\"prompt\":[$h,319]}" | "$BIN/lm-sample" --model $M/llama-gqa \
+		--json --max-tokens 3 > "$T/b"
+	[ "$(sed 's/.*"text"//' "$T/a")" = "$(sed 's/.*"text"//' "$T/b")" ]
+	"$BIN/lm-sample" --model $M/llama-gqa --prompt 'he<|eos|>' --json \
+		--max-tokens 3 2> "$T/err" > "$T/b"
+	run ! cmp -s "$T/a" "$T/b"
+	grep -q "warning: 1 texts contain a special token's text, such as\
+ '<|eos|>'" "$T/err"
+}

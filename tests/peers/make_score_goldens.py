@@ -17,6 +17,9 @@ BOS comes first.  The continuation's tokens are the end of the joint text's
 where those begin with the context's, otherwise those of the continuation
 encoded by the same tokenizer without a space in front.
 
+A third file, NAME.special.json, has lines with special tokens in their texts,
+which are parsed as such.
+
 The ids of BOS and EOS are those of the model, 318 and 319.
 """
 import copy
@@ -50,6 +53,12 @@ LINES = [
     ("the price, 12", "34 or less"),
     ("x  ", " y"),
     ("it was <|bos|>", " and <|eos|>"),
+]
+SPECIAL = [
+    ("he said<|eos|>", "he"),
+    ("he said", "<|eos|> and <|bos|>he<|eos|><|eos|>"),
+    ("<|eos|> the end", " of <|eos|> it <unk>"),
+    ("it is <|eo", "s|> or not"),
 ]
 CHOICES = [
     ("The other man was", [" there", " here and there", "ther"], 1),
@@ -127,10 +136,11 @@ def kinds(texts, models_dir):
     yield "byte-level-prefix", d, bare
 
 
-def document(d):
-    """Special tokens in a text are text."""
+def document(d, special=False):
+    """Special tokens in a text are text, unless special is set."""
     d = copy.deepcopy(d)
-    d["added_tokens"] = []
+    if not special:
+        d["added_tokens"] = []
     d["post_processor"] = None
     t = Tokenizer.from_str(json.dumps(d))
     return lambda s: t.encode(s).ids
@@ -183,6 +193,10 @@ def main(models_dir, out, text_path):
         got += [choices(model, enc, alone, *c) for c in CHOICES]
         with open(f"{out}/{name}.golden.json", "w") as f:
             json.dump(got, f, ensure_ascii=False, indent=0)
+        enc, alone = document(d, True), document(bare, True)
+        with open(f"{out}/{name}.special.json", "w") as f:
+            json.dump([line(model, enc, alone, a, b) for a, b in SPECIAL],
+                      f, ensure_ascii=False, indent=0)
         print(name, len(got), sum(g["alone"] for g in got), "alone")
 
 
