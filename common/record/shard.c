@@ -251,6 +251,32 @@ fill_run(uint32_t T, uint64_t i, uint64_t run, int pad, uint32_t number,
 		mask[i - 1] = 0;		/* start of a document */
 }
 
+/* Equal contents, as far as info.hash can tell. */
+static int
+same_part(const struct part *a, const struct part *b)
+{
+	if (a->tokens != b->tokens || a->format != b->format)
+		return 0;
+	return a->format == SHARD_ASSAY ?
+		a->tail->content == b->tail->content : a->hash == b->hash;
+}
+
+size_t
+shards_common(const struct shards *a, const struct shards *b,
+	      const char **first)
+{
+	size_t n = 0, i, k;
+
+	for (i = 0; i < a->nparts; i++) {
+		for (k = 0; k < b->nparts; k++)
+			if (same_part(&a->part[i], &b->part[k]))
+				break;
+		if (k < b->nparts && n++ == 0)
+			*first = a->part[i].name;
+	}
+	return n;
+}
+
 int
 shards_window(const struct shards *s, uint32_t T, uint64_t k, int doc_mask,
 	      uint32_t *ids, uint32_t *targets, uint8_t *mask, uint32_t *seg,

@@ -85,6 +85,12 @@ extern const char *const shard_format_names[];
 extern const char *const shard_read_names[];
 void shards_close(struct shards *s);
 const struct shard_info *shards_info(const struct shards *s);
+/*
+ * The number of files of a whose contents b has too, under any name; *first
+ * gets the name of the first one.
+ */
+size_t shards_common(const struct shards *a, const struct shards *b,
+		     const char **first);
 /* Check every checksum, record and count, and ids if hint->limit is set. */
 int shards_verify(const struct shards *s, struct err *e);
 

@@ -216,6 +216,21 @@ open_shards(const struct dataset *d, struct options *o,
 	return NULL;
 }
 
+static void
+warn_if_seen(const struct dataset *d)
+{
+	const char *file = NULL;
+	size_t n = shards_common(d->val, d->train, &file);
+
+	if (n == 1)
+		warn("%s: is also in the training data: the evaluation is not"
+		     " on unseen text", file);
+	else if (n)
+		warn("%s and %zu other evaluation shards are also in the"
+		     " training data: the evaluation is not on unseen text",
+		     file, n - 1);
+}
+
 int
 dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 	     const char *folder, struct err *e)
@@ -237,6 +252,7 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 	if (!d->val)
 		return -1;
 	d->id.val_hash = shards_info(d->val)->hash;
+	warn_if_seen(d);
 	return 0;
 }
 

@@ -361,7 +361,7 @@ under_limit() {
 		[ "$status" -eq 0 ] || { cat err; false; }
 		[ "$(grep -c 'warning: .*no documents' err)" = 1 ]
 		sh_run "${c/$PROGRAM/$PROGRAM -q} > /dev/null"
-		! grep -q 'no documents' err
+		run ! grep -q 'no documents' err
 		"$PROGRAM" --options | grep -qxe --check || continue
 		sh_run "${c/$PROGRAM/$PROGRAM --check} > /dev/null"
 		[ "$status" -eq 1 ]

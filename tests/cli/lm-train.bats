@@ -429,6 +429,37 @@ ids_are() {
 	[ ! -e "$T/x" ]
 }
 
+@test "evaluation shards that are trained on: a warning" {
+	seen() {	# PATH...: as --val-data
+		rm -rf "$T/r"
+		run --separate-stderr "${TRAIN[@]}" --steps 0 --warmup-steps 0 -o "$T/r" \
+			"${@/#/--val-data=}"
+		[ "$status" -eq 0 ]
+	}
+	seen "$W/val"
+	[ -z "$stderr" ]
+	seen "$W/train"
+	[[ $stderr == *"warning: $W/train/00000.tok: is also in the training data"* ]]
+	# a copy, beside others
+	mkdir "$T/v"
+	cp "$W/train/00000.tok" "$T/v/00007.tok"
+	seen "$W/val" "$T/v"
+	[[ $stderr == *"warning: $T/v/00007.tok: is also in the training data"* ]]
+	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --seq-len 32 \
+		--shard-tokens 1000 -o "$T/many" "$W/d.jsonl"
+	run --separate-stderr "${TRAIN[@]}" --steps 0 --warmup-steps 0 -o "$T/m" \
+		--data "$T/many" --val-data "$T/many"
+	[[ $stderr == *"$T/many/00000.tok and "*" other evaluation shards are also in the training data"* ]]
+	# files of others too
+	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --shard-format nanogpt \
+		-o "$T/raw" "$W/d.jsonl"
+	run --separate-stderr "$BIN/lm-train" --hidden-size 8 --layers 1 \
+		--heads 2 --intermediate-size 8 --steps 0 --peak-tflops 1 \
+		--data "$T/raw" --val-data "$T/raw" --shard-format nanogpt \
+		--tokenizer "$W/tokenizer.json" --seq-len 16 -o "$T/f"
+	[[ $stderr == *"$T/raw/00000.bin: is also in the training data"* ]]
+}
+
 @test "16-bit ids and a larger vocabulary are refused" {
 	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --shard-format llmc \
 		-o "$T/d" "$W/d.jsonl"
