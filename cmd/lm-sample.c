@@ -141,7 +141,12 @@ load_tokenizer(struct loaded *l, struct err *e)
 	if (!opt.tokenizer && access(path.p, F_OK) < 0)
 		return 0;	/* token ids need none */
 	l->vocab = vocab_load(path.p, opt.split, e);
-	if (l->vocab && l->vocab->n > l->config.vocab)
+	if (l->vocab && l->vocab->n == l->config.vocab + 1)
+		warn("%s: one token more than the model has rows: %.*s, id %u,"
+		     " cannot be used", path.p,
+		     (int)l->vocab->token[l->config.vocab].n,
+		     l->vocab->token[l->config.vocab].p, l->vocab->n - 1);
+	else if (l->vocab && l->vocab->n > l->config.vocab)
 		return err_set(e, "%s: %u tokens, but the vocabulary of %s "
 			       "has %lld", path.p, l->vocab->n,
 			       opt.model, (long long)l->config.vocab);

@@ -231,7 +231,8 @@ struct k_rope_bwd {
 /*
  * Row t of sequence b attends to rows j of the same sequence with
  * start[b,t] <= j <= t: start is the first row of t's document (it never
- * decreases within a sequence, and start <= t).  NULL: 0 everywhere.
+ * decreases within a sequence, and start <= t).  NULL: 0 everywhere.  With
+ * window W > 0, only the last W of these rows: j > t - W.
  *	s[j] = scale * q . k[j]
  *	lse = log sum exp s;  o = sum exp(s - lse) v[j]
  * Grouped-query attention: query head h uses key/value head h / (H / G).
@@ -242,6 +243,7 @@ struct k_attn_fwd {
 	enum kdtype dt;
 	const void *qkv;	/* (B, T, Q) after rope_fwd */
 	const int32_t *start;	/* (B, T) or NULL */
+	int64_t window;		/* 0: none */
 	float scale;
 	void *o;		/* (B, T, H*D) */
 	float *lse;		/* (B, H, T) */
@@ -252,6 +254,7 @@ struct k_attn_bwd {
 	enum kdtype dt;
 	const void *qkv;	/* (B, T, Q) */
 	const int32_t *start;
+	int64_t window;
 	float scale;
 	const void *o;		/* (B, T, H*D) of attn_fwd */
 	const float *lse;	/* (B, H, T) of attn_fwd */
@@ -273,8 +276,9 @@ struct k_kv_put {
 };
 
 /*
- * Each row attends to positions 0..pos[n] of its slot.  For decoding (one row
- * per sequence) and prompts in chunks (consecutive rows of one slot).
+ * Each row attends to positions 0..pos[n] of its slot, with a window to the
+ * last W of them.  For decoding (one row per sequence) and prompts in chunks
+ * (consecutive rows of one slot).
  */
 struct k_attn_cache {
 	int64_t n, h, g, d, p;
@@ -282,6 +286,7 @@ struct k_attn_cache {
 	const void *qkv;	/* (N, Q): q is read */
 	const int32_t *slot, *pos;
 	const void *kc, *vc;	/* (slots, G, P, D) */
+	int64_t window;		/* 0: none */
 	float scale;
 	void *o;		/* (N, H*D) */
 };
@@ -452,6 +457,13 @@ struct kernels *kernels_open(const char *name, int threads, struct err *e);
 struct kweight *kernels_weight_new(struct kernels *k, enum kdtype dt,
 				   int64_t out, int64_t in, int use);
 void kernels_weight_free(struct kernels *k, struct kweight *w);
+
+/* First row or position that row t sees, of a document from `start` on. */
+static inline int64_t
+k_attn_first(int64_t start, int64_t window, int64_t t)
+{
+	return window > 0 && t - window + 1 > start ? t - window + 1 : start;
+}
 
 /* Bytes of one number. */
 static inline size_t

@@ -2,9 +2,7 @@
  * config.c - see config.h
  *
  * Keys that would change the arithmetic are checked first, then the numbers
- * are read.  rope_theta has two spellings.  If both are present and differ,
- * that is an error: a reader that knows only the old one would use the wrong
- * base, which costs 0.7 nats per token.
+ * are read.  The keys of RoPE are in config_rope.c.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -14,8 +12,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "stream/json.h"
-#include "model/config.h"
+#include "model/config_priv.h"
 
 const char *const config_presets[] = {"none", "1M", "10M", "124M", "500M", "1B",
 	NULL};
@@ -132,15 +129,8 @@ config_check(const struct model_config *c, struct err *e)
 
 /* ---- reading ---- */
 
-struct reader {
-	const struct json *j;
-	const char *path;
-	struct err *e;
-};
-
-/* what: "is ..." or "has ...". */
-static int
-refuse(struct reader *r, const char *key, const char *what)
+int
+config_refuse(struct config_reader *r, const char *key, const char *what)
 {
 	return err_set(r->e, "%s: %s %s, which is not supported", r->path, key,
 		       what);
@@ -152,19 +142,18 @@ is_str(const struct json *v, const char *s)
 	return v->type == JSON_STRING && span_eq(v->str, span_str(s));
 }
 
-/* In these files null means absent. */
-static const struct json *
-value(const struct reader *r, const char *key)
+const struct json *
+config_value(const struct config_reader *r, const char *key)
 {
 	const struct json *v = json_get(r->j, key);
 
 	return v && v->type != JSON_NULL ? v : NULL;
 }
 
-static int
-get_int(struct reader *r, const char *key, int64_t *to, int needed)
+int
+config_int(struct config_reader *r, const char *key, int64_t *to, int needed)
 {
-	const struct json *v = value(r, key);
+	const struct json *v = config_value(r, key);
 
 	if (!v)
 		return needed ? err_set(r->e, "%s: %s is missing", r->path,
@@ -175,10 +164,10 @@ get_int(struct reader *r, const char *key, int64_t *to, int needed)
 	return 0;
 }
 
-static int
-get_real(struct reader *r, const char *key, double *to)
+int
+config_real(struct config_reader *r, const char *key, double *to)
 {
-	const struct json *v = value(r, key);
+	const struct json *v = config_value(r, key);
 
 	if (!v)
 		return 0;
@@ -189,75 +178,23 @@ get_real(struct reader *r, const char *key, double *to)
 }
 
 static int
-check_rope(struct reader *r, const char *table)
+get_type(struct config_reader *r, struct model_config *c)
 {
-	const struct json *v = value(r, table);
-	size_t i;
-
-	if (!v)
-		return 0;
-	if (v->type != JSON_OBJECT)
-		return refuse(r, table, "is not an object");
-	for (i = 0; i < v->n; i++) {
-		const struct json *m = &v->kids[i];
-		int theta = span_eq(m->key, span_str("rope_theta"));
-
-		if (theta && m->type != JSON_NUMBER)
-			return refuse(r, table, "has a rope_theta that is not"
-				      " a number");
-		if (theta || m->type == JSON_NULL ||
-		    (span_eq(m->key, span_str("partial_rotary_factor")) &&
-		     m->type == JSON_NUMBER && m->num == 1))
-			continue;
-		if (!span_eq(m->key, span_str("rope_type")) &&
-		    !span_eq(m->key, span_str("type")))
-			return refuse(r, table, "has keys other than rope_type"
-				      " and rope_theta");
-		if (!is_str(m, "default"))
-			return refuse(r, table, "has a type other than"
-				      " default");
-	}
-	return 0;
-}
-
-static int
-get_theta(struct reader *r, double *theta)
-{
-	const struct json *old = value(r, "rope_theta");
-	const struct json *new = value(r, "rope_parameters.rope_theta");
-
-	if (!new)	/* an older name of the same table */
-		new = value(r, "rope_scaling.rope_theta");
-	*theta = 10000;
-	if (check_rope(r, "rope_scaling") < 0 ||
-	    check_rope(r, "rope_parameters") < 0 ||
-	    get_real(r, "rope_theta", theta) < 0)
-		return -1;
-	if (new && old && new->num != *theta)
-		return err_set(r->e, "%s: rope_theta is %g, but %g in"
-			       " rope_parameters", r->path, *theta, new->num);
-	if (new)
-		*theta = new->num;
-	return 0;
-}
-
-static int
-get_type(struct reader *r, struct model_config *c)
-{
-	const struct json *v = value(r, "model_type");
+	const struct json *v = config_value(r, "model_type");
 
 	if (!v || v->type != JSON_STRING)
 		return err_set(r->e, "%s: model_type is missing", r->path);
 	c->qk_norm = is_str(v, "qwen3");
-	if (c->qk_norm || is_str(v, "llama"))
+	c->mistral = is_str(v, "mistral");
+	if (c->qk_norm || c->mistral || is_str(v, "llama"))
 		return 0;
-	return err_set(r->e, "%s: model_type \"%.*s\" is not supported (llama"
-		       " and qwen3 are)", r->path,
+	return err_set(r->e, "%s: model_type \"%.*s\" is not supported (llama,"
+		       " mistral and qwen3 are)", r->path,
 		       (int)(v->str.n > 30 ? 30 : v->str.n), v->str.p);
 }
 
 static int
-get_id(const struct reader *r, const char *key, const struct json *v,
+get_id(const struct config_reader *r, const char *key, const struct json *v,
        int64_t *id)
 {
 	if (v->type != JSON_NUMBER || !v->is_int || v->i < 0)
@@ -267,19 +204,19 @@ get_id(const struct reader *r, const char *key, const struct json *v,
 }
 
 static int
-get_bos(const struct reader *r, struct model_config *c)
+get_bos(const struct config_reader *r, struct model_config *c)
 {
-	const struct json *v = value(r, "bos_token_id");
+	const struct json *v = config_value(r, "bos_token_id");
 
 	return v ? get_id(r, "bos_token_id", v, &c->bos) : 0;
 }
 
 /* One id, or a list of ids. */
 static int
-get_eos(const struct reader *r, struct model_config *c)
+get_eos(const struct config_reader *r, struct model_config *c)
 {
 	const char *key = "eos_token_id";
-	const struct json *v = value(r, key);
+	const struct json *v = config_value(r, key);
 	size_t i;
 
 	if (!v)
@@ -299,65 +236,116 @@ get_eos(const struct reader *r, struct model_config *c)
 }
 
 static int
-check_arithmetic(struct reader *r)
+check_arithmetic(struct config_reader *r)
 {
 	static const char *const off[] = {"attention_bias", "mlp_bias",
-		"use_sliding_window", "quantization_config",
-		"residual_multiplier", "logits_scaling",
-		"embedding_multiplier", "attention_multiplier",
-		"attention_dropout"};
+		"quantization_config", "residual_multiplier",
+		"logits_scaling", "embedding_multiplier",
+		"attention_multiplier"};
 	const struct json *v;
 	size_t i;
 
 	for (i = 0; i < sizeof off / sizeof *off; i++) {
-		v = value(r, off[i]);
+		v = config_value(r, off[i]);
 		if (v && v->type != JSON_FALSE &&
 		    (v->type != JSON_NUMBER || v->num != 0))
-			return refuse(r, off[i], "is set");
+			return config_refuse(r, off[i], "is set");
 	}
-	v = value(r, "partial_rotary_factor");
+	v = config_value(r, "partial_rotary_factor");
 	if (v && v->num != 1)
-		return refuse(r, "partial_rotary_factor", "is not 1");
-	v = value(r, "hidden_act");
+		return config_refuse(r, "partial_rotary_factor", "is not 1");
+	v = config_value(r, "hidden_act");
 	if (v && !is_str(v, "silu") && !is_str(v, "swish"))
-		return refuse(r, "hidden_act", "is not silu");
-	v = value(r, "layer_types");
-	for (i = 0; v && i < v->n; i++)
-		if (!is_str(&v->kids[i], "full_attention"))
-			return refuse(r, "layer_types",
-				      "has types other than full_attention");
+		return config_refuse(r, "hidden_act", "is not silu");
 	return 0;
 }
 
+/* layer_types, where it is there, decides: full layers, then sliding ones. */
 static int
-get_shape(struct reader *r, struct model_config *c)
+get_layer_types(struct config_reader *r, struct model_config *c)
 {
-	const struct json *tie = value(r, "tie_word_embeddings");
+	const struct json *v = config_value(r, "layer_types");
+	int64_t n = v ? (int64_t)v->n : 0, full = 0, i;
 
-	if (get_int(r, "vocab_size", &c->vocab, 1) < 0 ||
-	    get_int(r, "hidden_size", &c->hidden, 1) < 0 ||
-	    get_int(r, "num_hidden_layers", &c->layers, 1) < 0 ||
-	    get_int(r, "num_attention_heads", &c->heads, 1) < 0 ||
-	    get_int(r, "intermediate_size", &c->inter, 1) < 0)
+	if (!v)
+		return 0;
+	if (v->type != JSON_ARRAY || n != c->layers)
+		return config_refuse(r, "layer_types", "is not a list with one"
+				     " type a layer");
+	while (full < n && is_str(&v->kids[full], "full_attention"))
+		full++;
+	for (i = full; i < n; i++)
+		if (!is_str(&v->kids[i], "sliding_attention"))
+			return config_refuse(r, "layer_types", "is not"
+				" full_attention, then sliding_attention");
+	if (full < n && !c->window)
+		return config_refuse(r, "layer_types", "has sliding_attention"
+				     " without a window");
+	if (c->qk_norm)
+		c->window_from = full;
+	else if (full > 0 && c->window)
+		return config_refuse(r, "layer_types", "has full_attention"
+				     " beside sliding_window");
+	return 0;
+}
+
+/* As MistralConfig and Qwen3Config have it: 4096 where the key is absent. */
+static int
+get_window(struct config_reader *r, struct model_config *c)
+{
+	const struct json *use = config_value(r, "use_sliding_window");
+	const struct json *w = json_get(r->j, "sliding_window");
+	int on = use && use->type == JSON_TRUE;
+
+	if (on && !c->qk_norm && !c->mistral)
+		return config_refuse(r, "use_sliding_window", "is set");
+	if (c->mistral || (c->qk_norm && on)) {
+		c->window = w ? 0 : 4096;
+		c->window_from = c->qk_norm ? 28 : 0;
+		if (config_int(r, "sliding_window", &c->window, 0) < 0 ||
+		    (c->qk_norm && config_int(r, "max_window_layers",
+					      &c->window_from, 0) < 0))
+			return -1;
+		if (w && w->type != JSON_NULL && c->window < 1)
+			return config_refuse(r, "sliding_window",
+					     "is below 1");
+	}
+	return get_layer_types(r, c);
+}
+
+static int
+get_shape(struct config_reader *r, struct model_config *c)
+{
+	const struct json *tie = config_value(r, "tie_word_embeddings");
+
+	if (config_int(r, "vocab_size", &c->vocab, 1) < 0 ||
+	    config_int(r, "hidden_size", &c->hidden, 1) < 0 ||
+	    config_int(r, "num_hidden_layers", &c->layers, 1) < 0 ||
+	    config_int(r, "num_attention_heads", &c->heads, 1) < 0 ||
+	    config_int(r, "intermediate_size", &c->inter, 1) < 0)
 		return -1;
-	c->kv_heads = c->heads;
-	/* defaults of LlamaConfig and Qwen3Config in transformers */
+	/* defaults of transformers' configurations of the three types */
+	c->kv_heads = c->mistral && !json_get(r->j, "num_key_value_heads") ?
+		8 : c->heads;
 	c->head_dim = c->qk_norm ? 128 : c->heads > 0 ?
 		c->hidden / c->heads : 0;
-	c->max_pos = c->qk_norm ? 32768 : 2048;
+	c->max_pos = c->qk_norm ? 32768 : c->mistral ? 131072 : 2048;
 	c->norm_eps = 1e-6;
 	c->init_std = 0.02;
-	if (get_int(r, "num_key_value_heads", &c->kv_heads, 0) < 0 ||
-	    get_int(r, "head_dim", &c->head_dim, 0) < 0 ||
-	    get_int(r, "max_position_embeddings", &c->max_pos, 0) < 0 ||
-	    get_real(r, "rms_norm_eps", &c->norm_eps) < 0 ||
-	    get_real(r, "initializer_range", &c->init_std) < 0)
+	if (config_int(r, "num_key_value_heads", &c->kv_heads, 0) < 0 ||
+	    config_int(r, "head_dim", &c->head_dim, 0) < 0 ||
+	    config_int(r, "max_position_embeddings", &c->max_pos, 0) < 0 ||
+	    config_real(r, "rms_norm_eps", &c->norm_eps) < 0 ||
+	    config_real(r, "initializer_range", &c->init_std) < 0 ||
+	    config_real(r, "attention_dropout", &c->dropout) < 0)
 		return -1;
 	if (tie && tie->type != JSON_TRUE && tie->type != JSON_FALSE)
-		return refuse(r, "tie_word_embeddings",
+		return config_refuse(r, "tie_word_embeddings",
 			      "is neither true nor false");
 	c->tie = tie && tie->type == JSON_TRUE;
-	return get_theta(r, &c->rope_theta);
+	if (get_window(r, c) < 0)
+		return -1;
+	return config_rope(r, c);
 }
 
 static int
@@ -365,7 +353,7 @@ load_ids(struct model_config *c, const char *dir, struct err *e)
 {
 	char *path = path_join(dir, "generation_config.json");
 	struct json *root = NULL;
-	struct reader r = {NULL, path, e};
+	struct config_reader r = {NULL, path, e};
 	int rc = 0;
 
 	if (access(path, F_OK) == 0) {
@@ -395,7 +383,7 @@ config_load(struct model_config *c, const char *dir, struct err *e)
 {
 	char *path = path_join(dir, "config.json");
 	struct json *root = json_load(path, e);
-	struct reader r = {root, path, e};
+	struct config_reader r = {root, path, e};
 	struct err why = {0};
 	int rc = -1;
 
@@ -403,7 +391,7 @@ config_load(struct model_config *c, const char *dir, struct err *e)
 	c->bos = c->eos = -1;
 	if (!root)
 		goto out;
-	if (!value(&r, "model_type") && is_run(dir)) {
+	if (!config_value(&r, "model_type") && is_run(dir)) {
 		err_set(e, "%s: is a run folder, not a model: use %s/latest",
 			dir, dir);
 		goto out;
@@ -456,6 +444,27 @@ put_real(struct buf *b, const char *before, double x)
 	json_put_real(b, x);
 }
 
+static void
+put_window(struct buf *b, const struct model_config *c)
+{
+	if (!c->qk_norm && !c->mistral) {
+		buf_puts(b, "  \"mlp_bias\": false,\n"
+			 "  \"pretraining_tp\": 1,\n");
+		return;
+	}
+	if (c->qk_norm)
+		buf_printf(b, "  \"use_sliding_window\": %s,\n",
+			   c->window ? "true" : "false");
+	if (c->qk_norm && c->window)
+		buf_printf(b, "  \"max_window_layers\": %" PRId64 ",\n",
+			   c->window_from);
+	if (c->window)
+		buf_printf(b, "  \"sliding_window\": %" PRId64 ",\n",
+			   c->window);
+	else
+		buf_puts(b, "  \"sliding_window\": null,\n");
+}
+
 void
 config_json(const struct model_config *c, struct buf *b)
 {
@@ -471,22 +480,20 @@ config_json(const struct model_config *c, struct buf *b)
 		   "  \"num_key_value_heads\": %" PRId64 ",\n"
 		   "  \"head_dim\": %" PRId64 ",\n"
 		   "  \"max_position_embeddings\": %" PRId64 ",\n",
-		   c->qk_norm ? "Qwen3ForCausalLM" : "LlamaForCausalLM",
-		   c->qk_norm ? "qwen3" : "llama", c->vocab, c->hidden,
+		   c->qk_norm ? "Qwen3ForCausalLM" : c->mistral ?
+		   "MistralForCausalLM" : "LlamaForCausalLM",
+		   c->qk_norm ? "qwen3" : c->mistral ? "mistral" : "llama",
+		   c->vocab, c->hidden,
 		   c->inter, c->layers, c->heads, c->kv_heads, c->head_dim,
 		   c->max_pos);
 	put_real(b, "  \"initializer_range\": ", c->init_std);
 	put_real(b, ",\n  \"rms_norm_eps\": ", c->norm_eps);
-	put_real(b, ",\n  \"rope_theta\": ", c->rope_theta);
-	put_real(b, ",\n  \"rope_scaling\": null,\n  \"rope_parameters\":"
-		 " {\"rope_type\": \"default\", \"rope_theta\": ",
-		 c->rope_theta);
-	buf_puts(b, "},\n  \"hidden_act\": \"silu\",\n"
+	buf_puts(b, ",\n");
+	config_rope_json(c, b);
+	buf_puts(b, "  \"hidden_act\": \"silu\",\n"
 		 "  \"attention_bias\": false,\n"
 		 "  \"attention_dropout\": 0.0,\n");
-	buf_puts(b, c->qk_norm ? "  \"use_sliding_window\": false,\n"
-		 "  \"sliding_window\": null,\n" :
-		 "  \"mlp_bias\": false,\n  \"pretraining_tp\": 1,\n");
+	put_window(b, c);
 	put_ids(b, c);
 	buf_printf(b, "  \"pad_token_id\": null,\n"
 		   "  \"tie_word_embeddings\": %s,\n"

@@ -1,15 +1,17 @@
 /*
  * config.h - the shape of a model, and its Hugging Face config.json
  *
- * A Llama decoder: RMSNorm, half-split RoPE, grouped-query attention, SwiGLU,
- * tied or untied embeddings.  With qk_norm each query and key head is
- * normalized before RoPE; such a model is written as Qwen3ForCausalLM, others
- * as LlamaForCausalLM.
+ * A Llama decoder: RMSNorm, half-split RoPE, scaled or not (rope.h),
+ * grouped-query attention, SwiGLU, tied or untied embeddings.  With qk_norm
+ * each query and key head is normalized before RoPE; such a model is written
+ * as Qwen3ForCausalLM, others as LlamaForCausalLM or MistralForCausalLM.
+ * Layers from window_from on may attend to the last `window` positions only
+ * (all layers of Mistral, the upper ones of Qwen3).
  *
- * Reads what transformers 4 (rope_theta, torch_dtype) and 5 (rope_parameters,
- * dtype) write.  Settings that would change the arithmetic and are not
- * supported (RoPE scaling, biases, other activations, sliding windows,
- * partial RoPE, ...) are refused by name, never ignored.
+ * Reads what transformers 4 (rope_theta, rope_scaling, torch_dtype) and 5
+ * (rope_parameters, dtype) write.  Settings that would change the arithmetic
+ * and are not supported (biases, other activations, partial RoPE, ...) are
+ * refused by name, never ignored.
  */
 #ifndef ASSAY_CONFIG_H
 #define ASSAY_CONFIG_H
@@ -18,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/rope.h"
 
 enum { CONFIG_EOS = 8 };	/* most EOS ids that a model can have */
 
@@ -31,10 +34,15 @@ struct model_config {
 	int64_t inter;		/* F, width of the MLP */
 	int64_t max_pos;	/* positions it supports; trained: seq_len */
 	double rope_theta;
+	struct rope_scaling rope;
+	int64_t window;		/* positions that a row sees; 0: all */
+	int64_t window_from;	/* first layer with the window */
 	double norm_eps;
 	double init_std;	/* initializer_range */
 	int tie;		/* output matrix = embedding */
 	int qk_norm;
+	int mistral;		/* model_type in config_json() */
+	double dropout;		/* attention_dropout, of training only */
 	int64_t bos, eos;	/* id or -1 */
 	int64_t eos_more[CONFIG_EOS - 1];	/* other EOS ids */
 	int neos_more;
@@ -69,6 +77,13 @@ int64_t config_params(const struct model_config *c);
  * matrix weight, and 6 L H D T for attention (half of T x T is causal).
  */
 double config_flops_per_token(const struct model_config *c, int64_t seq_len);
+
+/* The window of a layer, 0: none. */
+static inline int64_t
+config_window(const struct model_config *c, int64_t layer)
+{
+	return layer >= c->window_from ? c->window : 0;
+}
 
 int config_is_eos(const struct model_config *c, int64_t id);
 

@@ -6,6 +6,7 @@
  * layers share one set of activations; the residual stream is updated in
  * place.  With one row, speed is limited by reading the weights once.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,11 @@ struct decoder {
 	void *act;		/* (N, F) */
 	int32_t *tok, *slot, *pos;	/* (N) device */
 	int32_t *host;		/* (3, N) source of their upload */
+	int64_t length;		/* decoder_length() */
+	double *freq;		/* dynamic RoPE only: (D/2), */
+	float *angles;		/* (2, N, D/2) source of cos and sin, */
+	float *cos, *sin;	/* (N, D/2) */
+	int32_t *row;		/* (N) 0, 1, ... in place of positions */
 	float *logits;		/* (logit_rows, Vp), allocated on demand */
 	int64_t logit_rows;
 	float *loss, *logz;	/* (N) */
@@ -63,7 +69,26 @@ carve_all(struct decoder *d, const struct model_config *c, size_t s,
 	d->logz = carve(&v, n, 4);
 	d->target = carve(&v, n, 4);
 	d->argmax = carve(&v, n, 4);
+	if (llama_is_dynamic(d->m)) {
+		d->cos = carve(&v, n * c->head_dim / 2, 4);
+		d->sin = carve(&v, n * c->head_dim / 2, 4);
+		d->row = carve(&v, n, 4);
+	}
 	return v.at;
+}
+
+static void
+dynamic_new(struct decoder *d)
+{
+	int64_t half = d->m->c.head_dim / 2, i;
+
+	d->freq = xmalloc((size_t)half * sizeof *d->freq);
+	d->angles = xmalloc((size_t)(2 * d->max_rows * half) *
+			    sizeof *d->angles);
+	for (i = 0; i < d->max_rows; i++)
+		d->host[i] = (int32_t)i;
+	d->k->upload(d->k, d->row, d->host, (size_t)d->max_rows * 4);
+	d->k->sync(d->k);
 }
 
 struct decoder *
@@ -83,6 +108,8 @@ decoder_new(struct llama *m, int64_t slots, int64_t positions,
 	d->host = xmalloc((size_t)max_rows * 3 * sizeof *d->host);
 	d->block = d->k->alloc(d->k, carve_all(d, &m->c, s, NULL));
 	carve_all(d, &m->c, s, d->block);
+	if (llama_is_dynamic(m))
+		dynamic_new(d);
 	return d;
 }
 
@@ -96,6 +123,8 @@ decoder_free(struct decoder *d)
 	free(d->kc);
 	free(d->vc);
 	free(d->host);
+	free(d->freq);
+	free(d->angles);
 	free(d);
 }
 
@@ -116,6 +145,35 @@ send_rows(struct decoder *d, int64_t n, const int32_t *tok,
 	d->k->upload(d->k, d->pos, h + 2 * n, bytes);
 }
 
+void
+decoder_length(struct decoder *d, int64_t length)
+{
+	d->length = length;
+}
+
+/* cos and sin of each row, by its position and the length of its text. */
+static void
+send_angles(struct decoder *d, int64_t n, const int32_t *pos)
+{
+	int64_t half = d->m->c.head_dim / 2, i, j;
+	size_t bytes = (size_t)(n * half) * sizeof(float);
+	float *c = d->angles, *s = c + n * half;
+	int64_t length, last = -1;
+
+	for (i = 0; i < n; i++) {
+		length = d->length ? d->length : pos[i] + 1;
+		if (length != last)
+			rope_frequencies(&d->m->c, length, d->freq);
+		last = length;
+		for (j = 0; j < half; j++) {
+			c[i * half + j] = (float)cos(pos[i] * d->freq[j]);
+			s[i * half + j] = (float)sin(pos[i] * d->freq[j]);
+		}
+	}
+	d->k->upload(d->k, d->cos, c, bytes);
+	d->k->upload(d->k, d->sin, s, bytes);
+}
+
 static void
 attention(struct decoder *d, const struct llama_layer *l, int64_t layer,
 	  int64_t n)
@@ -125,6 +183,11 @@ attention(struct decoder *d, const struct llama_layer *l, int64_t layer,
 	struct k_rope_fwd rope = layer_rope(m, l, n, d->qkv, d->qkv, d->pos);
 	struct kernels *k = d->k;
 
+	if (llama_is_dynamic(m)) {
+		rope.pos = d->row;
+		rope.cos = d->cos;
+		rope.sin = d->sin;
+	}
 	k->rope_fwd(k, &rope);
 	k->kv_put(k, &(struct k_kv_put){
 		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
@@ -135,7 +198,7 @@ attention(struct decoder *d, const struct llama_layer *l, int64_t layer,
 		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
 		.p = d->positions, .dt = m->dt, .qkv = d->qkv,
 		.slot = d->slot, .pos = d->pos, .kc = d->kc[layer],
-		.vc = d->vc[layer],
+		.vc = d->vc[layer], .window = config_window(c, layer),
 		.scale = layer_attn_scale(m), .o = d->o});
 }
 
@@ -160,6 +223,8 @@ decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
 	int64_t i;
 
 	send_rows(d, n, tok, slot, pos);
+	if (llama_is_dynamic(m))
+		send_angles(d, n, pos);
 	layer_embed(m, n, d->tok, d->x);
 	for (i = 0; i < m->c.layers; i++)
 		layer_run(d, i, n);

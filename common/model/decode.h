@@ -21,6 +21,13 @@ struct decoder *decoder_new(struct llama *m, int64_t slots, int64_t positions,
 void decoder_free(struct decoder *d);		/* NULL is fine */
 
 /*
+ * Dynamic RoPE: rows of the calls from now on turn by the frequencies of a
+ * text of `length` tokens; 0, the default: of one that ends with the row.  Keys
+ * in the cache do not change.  Without dynamic RoPE: nothing.
+ */
+void decoder_length(struct decoder *d, int64_t length);
+
+/*
  * Run n rows, 1..max_rows.  tok (0..V-1), slot and pos are host arrays, copied
  * before the call returns.  Each (slot, pos) occurs once in a call.  The final
  * hidden states of the rows stay until the next call.

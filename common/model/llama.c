@@ -135,7 +135,7 @@ alloc_params(struct llama *m, int use)
 	}
 }
 
-/* cos and sin of position * theta^(-2i/D), in double, rounded once. */
+/* cos and sin of every position, in double, rounded once. */
 static void
 make_angles(struct llama *m)
 {
@@ -144,16 +144,14 @@ make_angles(struct llama *m)
 	size_t bytes = (size_t)(m->positions * half) * sizeof(float);
 	float *c = xmalloc(bytes), *s = xmalloc(bytes);
 	double *freq = xmalloc((size_t)half * sizeof *freq);
+	double scale = rope_frequencies(&m->c, m->positions, freq);
 
-	for (i = 0; i < half; i++)
-		freq[i] = pow(m->c.rope_theta,
-			      -2.0 * (double)i / (double)m->c.head_dim);
 	for (p = 0; p < m->positions; p++)
 		for (i = 0; i < half; i++) {
 			double a = (double)p * freq[i];
 
-			c[p * half + i] = (float)cos(a);
-			s[p * half + i] = (float)sin(a);
+			c[p * half + i] = (float)(scale * cos(a));
+			s[p * half + i] = (float)(scale * sin(a));
 		}
 	free(freq);
 	m->cos = k->alloc(k, bytes);
@@ -264,17 +262,32 @@ match_one(const struct tensor *t, const struct st *s, const char *prefix,
 	return NULL;
 }
 
-/* Some files have a tied lm_head, or the RoPE frequencies. */
+static int
+ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && !strcmp(s + n - k, end);
+}
+
+/* A weight or bias, but not a mask that was stored as "attn.bias". */
+static int
+is_parameter(const char *name)
+{
+	return ends_with(name, ".weight") ||
+		(ends_with(name, ".bias") && !ends_with(name, "attn.bias") &&
+		 !ends_with(name, "attention.bias"));
+}
+
+/* 1: ignored.  Buffers of a module are, and a tied lm_head; parameters not. */
 static int
 match_extra(const struct llama *m, const struct st *s,
 	    const struct st_tensor *f, struct err *e)
 {
-	const char *end = "self_attn.rotary_emb.inv_freq";
-	size_t n = strlen(f->name), k = strlen(end);
 	const struct st_tensor *emb;
 
-	if (n > k && !strcmp(f->name + n - k, end))
-		return 0;
+	if (!is_parameter(f->name))
+		return 1;
 	if (!strcmp(f->name, "lm_head.weight") && m->c.tie) {
 		emb = st_find(s, "model.embed_tokens.weight");
 		if (emb && emb->dtype == f->dtype && emb->bytes == f->bytes &&
@@ -288,18 +301,46 @@ match_extra(const struct llama *m, const struct st *s,
 		       f->name);
 }
 
+enum { NAMED = 3 };	/* tensors of a warning */
+
+static void
+warn_ignored(const struct st_tensor *const *v, size_t n)
+{
+	struct buf b = {0};
+	size_t i;
+
+	for (i = 0; i < n && i < NAMED; i++)
+		buf_printf(&b, "%s%s", i ? ", " : "", v[i]->name);
+	buf_putc(&b, '\0');
+	if (n > NAMED)
+		warn("%s: %zu tensors are not part of the model and ignored:"
+		     " %s, ...", v[0]->file, n, b.p);
+	else
+		warn("%s: not part of the model and ignored: %s", v[0]->file,
+		     b.p);
+	buf_clear(&b);
+}
+
 int
 llama_match(const struct llama *m, const struct st *s, struct err *e)
 {
-	size_t i;
+	const struct st_tensor *ignored[NAMED];
+	size_t n = 0, i;
 
 	for (i = 0; i < m->ntensors; i++)
 		if (!match_one(&m->tensor[i], s, "", e))
 			return -1;
-	for (i = 0; i < s->n; i++)
-		if (!find_tensor(m, s->v[i].name) &&
-		    match_extra(m, s, &s->v[i], e) < 0)
+	for (i = 0; i < s->n; i++) {
+		int rc = find_tensor(m, s->v[i].name) ? 0 :
+			match_extra(m, s, &s->v[i], e);
+
+		if (rc < 0)
 			return -1;
+		if (rc && n++ < NAMED)
+			ignored[n - 1] = &s->v[i];
+	}
+	if (n)
+		warn_ignored(ignored, n);
 	return 0;
 }
 

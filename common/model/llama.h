@@ -65,7 +65,8 @@ struct llama {
 	size_t embed, norm, head;	/* head == embed if tied */
 	int64_t flat;		/* floats in a flat array */
 	int64_t positions;	/* rows of cos and sin */
-	float *cos, *sin;	/* device, (positions, D/2) */
+	float *cos, *sin;	/* device, (positions, D/2); dynamic RoPE:
+				   those of a text of that many tokens */
 };
 
 /*
@@ -76,14 +77,22 @@ struct llama *llama_new(struct kernels *k, const struct model_config *c,
 			enum kdtype dt, int use, int64_t positions);
 void llama_free(struct llama *m);	/* NULL is fine; the table stays */
 
+/* Does RoPE depend on the length of a text? */
+static inline int
+llama_is_dynamic(const struct llama *m)
+{
+	return m->c.rope.type == ROPE_DYNAMIC;
+}
+
 /*
  * Set the weights from the tensors of s.  An error names a tensor that is
- * missing, has another shape or is unknown, or an lm_head that differs from
- * the embedding although they are tied.
+ * missing, has another shape or is a parameter that the model does not have,
+ * or an lm_head that differs from the embedding although they are tied.
+ * Other extra tensors (RoPE frequencies, masks) are ignored with a warning.
  */
 int llama_load(struct llama *m, const struct st *s, struct err *e);
 
-/* Only the check made by llama_load(). */
+/* Only the check made by llama_load(), and the warning. */
 int llama_match(const struct llama *m, const struct st *s, struct err *e);
 
 /* --- flat arrays (device) --- */

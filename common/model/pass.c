@@ -123,9 +123,10 @@ pass_free(struct pass *p)
 /* ---- forward ---- */
 
 static void
-layer_fwd(struct pass *p, const struct llama_layer *l, struct acts *a,
-	  float *out, const struct pass_batch *b)
+layer_fwd(struct pass *p, int64_t i, float *out, const struct pass_batch *b)
 {
+	const struct llama_layer *l = &p->m->layer[i];
+	struct acts *a = &p->a[i];
 	const struct llama *m = p->m;
 	struct kernels *k = p->k;
 	int64_t n = b->b * p->t;
@@ -137,8 +138,8 @@ layer_fwd(struct pass *p, const struct llama_layer *l, struct acts *a,
 	k->attn_fwd(k, &(struct k_attn_fwd){
 		.b = b->b, .t = p->t, .h = m->c.heads, .g = m->c.kv_heads,
 		.d = m->c.head_dim, .dt = m->dt, .qkv = a->qkv,
-		.start = b->start, .scale = layer_attn_scale(m), .o = a->o,
-		.lse = a->lse});
+		.start = b->start, .window = config_window(&m->c, i),
+		.scale = layer_attn_scale(m), .o = a->o, .lse = a->lse});
 	layer_matmul_add(m, l->o, n, a->o, a->xm, a->x);
 	layer_mlp(m, l, n, a->xm, a->h2, a->rstd2, a->gu, p->act, out);
 }
@@ -218,9 +219,10 @@ rope_bwd(struct pass *p, const struct llama_layer *l, const struct acts *a,
 }
 
 static void
-attention_bwd(struct pass *p, const struct llama_layer *l,
-	      const struct acts *a, const struct pass_batch *b)
+attention_bwd(struct pass *p, int64_t i, const struct pass_batch *b)
 {
+	const struct llama_layer *l = &p->m->layer[i];
+	const struct acts *a = &p->a[i];
 	const struct model_config *c = &p->m->c;
 	struct kernels *k = p->k;
 
@@ -229,7 +231,8 @@ attention_bwd(struct pass *p, const struct llama_layer *l,
 	k->attn_bwd(k, &(struct k_attn_bwd){
 		.b = b->b, .t = p->t, .h = c->heads, .g = c->kv_heads,
 		.d = c->head_dim, .dt = p->m->dt, .qkv = a->qkv,
-		.start = b->start, .scale = layer_attn_scale(p->m), .o = a->o,
+		.start = b->start, .window = config_window(c, i),
+		.scale = layer_attn_scale(p->m), .o = a->o,
 		.lse = a->lse, .dout = p->dact, .dqkv = p->dqkv});
 	rope_bwd(p, l, a, b);
 	input_bwd(p, b, l->qkv, p->dqkv, p->dh);
@@ -247,7 +250,7 @@ backward(struct pass *p, const struct pass_batch *b)
 	norm_bwd(p, b, m->norm, p->x, p->rstd, 0);
 	for (i = m->c.layers - 1; i >= 0; i--) {
 		mlp_bwd(p, &m->layer[i], &p->a[i], b);
-		attention_bwd(p, &m->layer[i], &p->a[i], b);
+		attention_bwd(p, i, b);
 	}
 	p->k->embed_bwd(p->k, &(struct k_embed_bwd){
 		.n = b->b * p->t, .c = m->c.hidden, .v = m->vp, .tok = b->tok,
@@ -263,8 +266,8 @@ pass_run(struct pass *p, const struct pass_batch *b)
 
 	layer_embed(m, n, b->tok, p->a[0].x);
 	for (i = 0; i < m->c.layers; i++)
-		layer_fwd(p, &m->layer[i], &p->a[i],
-			  i + 1 < m->c.layers ? p->a[i + 1].x : p->x, b);
+		layer_fwd(p, i, i + 1 < m->c.layers ? p->a[i + 1].x : p->x,
+			  b);
 	layer_norm(m, m->norm, n, p->x, p->h, p->rstd);
 	p->k->ce_head(p->k, &(struct k_ce_head){
 		.w = m->param[m->head].w, .n = n, .v = m->c.vocab,

@@ -27,6 +27,8 @@ struct generator {
 	/* of generator_context() */
 	size_t context;			/* positions fed, all but the last id */
 	uint32_t last;
+	struct ids prefix;		/* dynamic RoPE only: ids fed, */
+	int64_t length;			/* for a text of this length */
 };
 
 struct generator *
@@ -58,6 +60,7 @@ generator_free(struct generator *g)
 		return;
 	free_buffers(g);
 	free(g->scratch.v);
+	free(g->prefix.v);
 	free(g);
 }
 
@@ -304,15 +307,17 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
 	if (prepare(g, (int64_t)n, (int64_t)longest + o->max_tokens, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		int64_t last = decoder_feed(g->d, v[i].prompt,
-					    (int64_t)v[i].nprompt, (int32_t)i,
-					    0);
+		int64_t last;
 
+		decoder_length(g->d, (int64_t)v[i].nprompt);
+		last = decoder_feed(g->d, v[i].prompt, (int64_t)v[i].nprompt,
+				    (int32_t)i, 0);
 		decoder_logits(g->d, last, 1, g->logits);
 		if (advance(g, &v[i], g->logits, o, e) < 0 ||
 		    (step && step(ctx, &v[i], e) < 0))
 			return -1;
 	}
+	decoder_length(g->d, 0);
 	do {
 		running = step_all(g, v, n, o, step, ctx, e);
 	} while (running > 0);
@@ -321,6 +326,24 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
 
 /* ---- scores ---- */
 
+/*
+ * Dynamic RoPE: the keys of the context must be those of a text of this
+ * length; feed it again if they are not.  Up to max_pos all are the same.
+ */
+static void
+set_length(struct generator *g, size_t length)
+{
+	int64_t n = (int64_t)length, max = g->m->c.max_pos;
+
+	if (!llama_is_dynamic(g->m))
+		return;
+	n = n < max ? max : n;
+	decoder_length(g->d, n);
+	if (n != g->length)
+		decoder_feed(g->d, g->prefix.v, (int64_t)g->prefix.n, 0, 0);
+	g->length = n;
+}
+
 int
 generator_context(struct generator *g, const uint32_t *prefix, size_t nprefix,
 		  size_t longest, struct err *e)
@@ -328,8 +351,14 @@ generator_context(struct generator *g, const uint32_t *prefix, size_t nprefix,
 	if (check_ids(g, prefix, nprefix, e) < 0 ||
 	    prepare(g, 1, (int64_t)(nprefix + longest), e) < 0)
 		return -1;
-	decoder_feed(g->d, prefix, (int64_t)nprefix - 1, 0, 0);
 	g->context = nprefix - 1;
+	if (llama_is_dynamic(g->m)) {
+		g->prefix.n = 0;
+		for (size_t i = 0; i < g->context; i++)
+			ids_add(&g->prefix, prefix[i]);
+		g->length = 0;		/* fed when it is known */
+	} else
+		decoder_feed(g->d, prefix, (int64_t)g->context, 0, 0);
 	g->last = prefix[nprefix - 1];
 	return 0;
 }
@@ -341,6 +370,7 @@ generator_score(struct generator *g, const uint32_t *id, size_t n,
 	if (check_ids(g, id, n, e) < 0)
 		return -1;
 	*greedy = 1;
+	set_length(g, g->context + 1 + n);
 	for (size_t at = 0; at < n;) {
 		size_t m = n - at < DECODER_PIECE ? n - at : DECODER_PIECE;
 		uint32_t in[DECODER_PIECE];
@@ -372,6 +402,8 @@ generator_ahead(struct generator *g, uint32_t id, size_t n, double *logprob,
 
 	if (check_ids(g, &id, 1, e) < 0)
 		return -1;
+	set_length(g, g->context + 1);
+	decoder_length(g->d, 0);
 	do {
 		decoder_feed(g->d, &in, 1, 0, (int64_t)(g->context + k));
 		decoder_score(g->d, 0, 1, &target, g->score, g->best);

@@ -118,6 +118,10 @@ shape_from_folder(struct options *o, const char *folder,
 
 	if (config_load(c, folder, e) < 0)
 		return -1;
+	if (c->dropout != 0)
+		return err_set(e, "%s/config.json: attention_dropout is %g,"
+			       " which training does not support (set it to"
+			       " 0)", folder, c->dropout);
 	pair_up(o, c, p);
 	for (i = 0; i < NPAIRS; i++)
 		if (*p[i].opt && *p[i].opt != *p[i].conf)
@@ -213,10 +217,14 @@ options_resolve(struct options *o, const char *folder, int64_t vocab,
 	if (!c->vocab)
 		return err_set(e, "no vocabulary: use --tokenizer or"
 			       " --vocab-size");
-	if (c->vocab < vocab)
+	if (folder && c->vocab + 1 == vocab)	/* often a pad token */
+		warn("the tokenizer has one token more than the model, id %"
+		     PRId64 ": documents must not have it", c->vocab);
+	else if (c->vocab < vocab)
 		return err_set(e, "the model has %" PRId64 " ids, the data has"
 			       " %" PRId64, c->vocab, vocab);
-	if (c->max_pos < o->seq_len)
+	/* dynamic RoPE depends on it: a window is a text of seq_len tokens */
+	if (c->max_pos < o->seq_len && c->rope.type != ROPE_DYNAMIC)
 		c->max_pos = o->seq_len;
 	c->bf16 = o->dtype == K_BF16;
 	store_shape(o, c);

@@ -156,10 +156,6 @@ set_shape(struct job *j, const char *folder, struct err *e)
 		options_note_derived(&j->o, &j->stored, &j->run.changed);
 	if (dataset_special_ids(&j->data, &j->c, e) < 0)
 		return -1;
-	if (folder && j->o.seq_len > j->c.max_pos)
-		return err_set(e, "--seq-len is %" PRId64 ", but the model has"
-			       " %" PRId64 " positions", j->o.seq_len,
-			       j->c.max_pos);
 	if (j->c.bos >= j->c.vocab)
 		return err_set(e, "%s: bos_token_id is %" PRId64 ", but the"
 			       " model has %" PRId64 " ids", folder ? folder :

@@ -39,6 +39,7 @@ struct attn {
 	float scale;
 	const void *qkv;
 	const int32_t *start;
+	int64_t window;
 	int64_t tile, tiles, block, ld;
 	int nan;		/* set by any task */
 	struct plans plans;
@@ -50,14 +51,20 @@ struct span_of {
 	int last;
 };
 
+static int64_t
+first_key(const struct attn *x, int64_t b, int64_t t)
+{
+	return k_attn_first(x->start ? x->start[b * x->t + t] : 0, x->window,
+			    t);
+}
+
 static struct span_of
 tile_span(const struct attn *x, int64_t b, int64_t i)
 {
 	struct span_of s = { .t0 = i * x->tile };
-	int64_t first = x->start ? x->start[b * x->t + s.t0] : 0;
 
 	s.t1 = cpu_min(s.t0 + x->tile, x->t);
-	s.j0 = first / ALIGN * ALIGN;
+	s.j0 = first_key(x, b, s.t0) / ALIGN * ALIGN;
 	s.last = s.t1 - s.t0 < x->tile;
 	return s;
 }
@@ -66,12 +73,6 @@ static const void *
 head_of(const struct attn *x, int64_t b, int64_t t, int64_t h)
 {
 	return cpu_at(x->qkv, x->dt, (b * x->t + t) * x->q + h * x->d);
-}
-
-static int64_t
-first_key(const struct attn *x, int64_t b, int64_t t)
-{
-	return x->start ? x->start[b * x->t + t] : 0;
 }
 
 /* Note whether the n numbers of p have a NaN. */
@@ -182,7 +183,7 @@ attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 		.c = cpu_of(k), .a = a, .b = a->b, .t = a->t, .h = a->h,
 		.g = a->g, .d = a->d, .q = (a->h + 2 * a->g) * a->d,
 		.dt = a->dt, .scale = a->scale, .qkv = a->qkv,
-		.start = a->start, .block = BLOCK,
+		.start = a->start, .window = a->window, .block = BLOCK,
 	};
 
 	x.tile = a->t > 512 ? BIG_TILE : TILE;
@@ -335,7 +336,8 @@ attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
 		.c = cpu_of(k), .a = a, .b = a->b, .t = a->t, .h = a->h,
 		.g = a->g, .d = a->d, .q = (a->h + 2 * a->g) * a->d,
 		.dt = a->dt, .scale = a->scale, .qkv = a->qkv,
-		.start = a->start, .block = BLOCK_BWD, .ld = BLOCK_BWD,
+		.start = a->start, .window = a->window, .block = BLOCK_BWD,
+		.ld = BLOCK_BWD,
 	};
 
 	x.tile = a->t > 512 ? BIG_TILE : TILE;

@@ -60,7 +60,8 @@ dependent(const struct k_attn_fwd *a, const uint8_t *bad, int64_t b,
 
 	for (int64_t t = 0; t < a->t; t++) {
 		const uint8_t *row = bad + (b * a->t + t) * heads;
-		int64_t s = a->start ? a->start[b * a->t + t] : 0;
+		int64_t s = k_attn_first(a->start ? a->start[b * a->t + t] : 0,
+					 a->window, t);
 
 		key = row[kh] ? t : key;
 		value = row[kh + a->g] ? t : value;
@@ -114,7 +115,7 @@ copies_make(struct copies *c, const struct k_attn_bwd *a)
 {
 	int64_t n = a->b * a->t, heads = a->h + 2 * a->g;
 	struct k_attn_fwd f = { .b = a->b, .t = a->t, .h = a->h, .g = a->g,
-				.start = a->start };
+				.start = a->start, .window = a->window };
 	uint8_t *in = xcalloc((size_t)(n * heads), 1);
 	uint8_t *dep = xmalloc((size_t)a->t);
 
@@ -159,7 +160,8 @@ mark_keys(const struct k_attn_bwd *a, const uint8_t *bad, int64_t b,
 		for (int64_t h = g * rep; h < (g + 1) * rep; h++)
 			next = bad[n * a->h + h] ? j : next;
 		if (next == a->t ||
-		    (a->start && a->start[b * a->t + next] > j))
+		    k_attn_first(a->start ? a->start[b * a->t + next] : 0,
+				 a->window, next) > j)
 			continue;
 		set_nan(a->dqkv, a->dt, n * heads + a->h + g, a->d);
 		set_nan(a->dqkv, a->dt, n * heads + a->h + a->g + g, a->d);

@@ -133,15 +133,15 @@ matvec(const struct k_matmul_fwd *a, int64_t o0, int64_t o1)
 	BY_TYPE(a->w->dt, matvec_body, a, o0, o1);
 }
 
-/* One query head over positions 0..last of keys k and values v (P, D). */
+/* One query head over positions first..last of keys k and values v (P, D). */
 FORCE void
 attend(const struct k_attn_cache *a, enum kdtype dt, const void *q,
        const void *k, const void *v, int64_t last, float *p, void *o)
 {
 	float acc[256], max = -INFINITY, sum;
-	int64_t d = a->d;
+	int64_t d = a->d, first = k_attn_first(0, a->window, last);
 
-	for (int64_t j = 0; j <= last; j++) {
+	for (int64_t j = first; j <= last; j++) {
 		vf s = {0};
 
 		for (int64_t i = 0; i < d; i += VL)
@@ -150,9 +150,10 @@ attend(const struct k_attn_cache *a, enum kdtype dt, const void *q,
 		p[j] = vf_sum(s);
 		max = p[j] > max ? p[j] : max;
 	}
-	sum = softmax(p, p, K_F32, a->scale, 0, last + 1, last + 1, &max);
+	sum = softmax(p, p, K_F32, a->scale, first, last + 1, last + 1,
+		      &max);
 	memset(acc, 0, sizeof acc);
-	for (int64_t j = 0; j <= last; j++)
+	for (int64_t j = first; j <= last; j++)
 		for (int64_t i = 0; i < d; i += VL)
 			stn(acc, K_F32, i, d - i, ldn(acc, K_F32, i, d - i) +
 			    p[j] * ldn(v, dt, j * d + i, d - i));

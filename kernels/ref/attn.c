@@ -164,7 +164,8 @@ ref_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 				    (float)attend(a->dt, a->d, a->scale, a->qkv,
 					n * q + h * a->d, a->qkv, kh, a->qkv,
 					kh + a->g * a->d, q,
-					a->start ? a->start[n] : 0, t, p, a->o,
+					k_attn_first(a->start ? a->start[n] : 0,
+						     a->window, t), t, p, a->o,
 					(n * a->h + h) * a->d);
 			}
 	free(p);
@@ -180,8 +181,9 @@ attend_bwd(const struct k_attn_bwd *a, int64_t b, int64_t h, int64_t t,
 	int64_t kc = (a->h + h / (a->h / a->g)) * d, vc = kc + a->g * d;
 	double lse = a->lse[(b * a->h + h) * a->t + t];
 	double delta = dot(a->dout, oi, a->o, oi, a->dt, d);
+	int64_t j = k_attn_first(a->start ? a->start[n] : 0, a->window, t);
 
-	for (int64_t j = a->start ? a->start[n] : 0; j <= t; j++) {
+	for (; j <= t; j++) {
 		int64_t m = (b * a->t + j) * q;
 		double p = exp(a->scale * dot(a->qkv, n * q + h * d, a->qkv,
 					      m + kc, a->dt, d) - lse);
@@ -251,7 +253,9 @@ ref_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 				     a->d;
 
 			attend(a->dt, a->d, a->scale, a->qkv, n * q + h * a->d,
-			       a->kc, kh, a->vc, kh, a->d, 0, a->pos[n], p,
+			       a->kc, kh, a->vc, kh, a->d,
+			       k_attn_first(0, a->window, a->pos[n]),
+			       a->pos[n], p,
 			       a->o, (n * a->h + h) * a->d);
 		}
 	free(p);

@@ -363,6 +363,7 @@ case_attn(struct kt *t)
 		2 * kt_int(t, 1, 40);
 	float scale = (float)(1 / sqrt((double)d));
 	int32_t *start = kt_int(t, 0, 2) ? kt_starts(t, b, n) : NULL;
+	int64_t window = kt_int(t, 0, 1) ? kt_int(t, 1, n) : 0;
 	void *qkv, *o, *dout, *dqkv;
 	float *lse;
 
@@ -374,10 +375,11 @@ case_attn(struct kt *t)
 	lse = kt_room(t, b * h * n, K_F32);
 	k->attn_fwd(k, &(struct k_attn_fwd){ .b = b, .t = n, .h = h, .g = g,
 		.d = d, .dt = t->dt, .qkv = qkv, .start = start,
-		.scale = scale, .o = o, .lse = lse });
+		.window = window, .scale = scale, .o = o, .lse = lse });
 	k->attn_bwd(k, &(struct k_attn_bwd){ .b = b, .t = n, .h = h, .g = g,
 		.d = d, .dt = t->dt, .qkv = qkv, .start = start,
-		.scale = scale, .o = o, .lse = lse, .dout = dout,
+		.window = window, .scale = scale, .o = o, .lse = lse,
+		.dout = dout,
 		.dqkv = dqkv });
 	kt_out(t, "o", o, b * n * h * d, t->dt);
 	kt_out(t, "lse", lse, b * h * n, K_F32);
@@ -398,6 +400,7 @@ case_cache(struct kt *t)
 	void *o = kt_room(t, slots * h * d, t->dt);
 	int32_t *pos = kt_ids(t, slots, 0, p - 1, 0), s[4] = { 3, 0, 2, 1 };
 	int32_t *slot = kt_room(t, slots, K_F32);
+	int64_t window = kt_int(t, 0, 1) ? kt_int(t, 1, p) : 0;
 
 	for (int64_t i = 0, j = 0; i < 4; i++)
 		if (s[i] < slots)
@@ -408,7 +411,7 @@ case_cache(struct kt *t)
 		.kc = kc, .vc = vc });
 	k->attn_cache(k, &(struct k_attn_cache){ .n = slots, .h = h, .g = g,
 		.d = d, .p = p, .dt = t->dt, .qkv = qkv, .slot = slot,
-		.pos = pos, .kc = kc, .vc = vc,
+		.pos = pos, .kc = kc, .vc = vc, .window = window,
 		.scale = (float)(1 / sqrt((double)d)), .o = o });
 	kt_out(t, "kc", kc, kv, t->dt);
 	kt_out(t, "vc", vc, kv, t->dt);

@@ -175,7 +175,7 @@ test_matmul(void)
 }
 
 struct heads {
-	int64_t b, t, h, g, d, q;
+	int64_t b, t, h, g, d, q, window;
 	float *in, *out, *r, *qw, *kw, *cos, *sin, *lse;
 	int32_t *pos, *start;
 };
@@ -232,29 +232,33 @@ f_attn(void *ctx)
 
 	k->attn_fwd(k, &(struct k_attn_fwd){ .b = s->b, .t = s->t, .h = s->h,
 		.g = s->g, .d = s->d, .dt = K_F32, .qkv = s->in,
-		.start = s->start, .scale = 0.4f, .o = s->out,
+		.start = s->start, .window = s->window, .scale = 0.4f,
+		.o = s->out,
 		.lse = s->lse });
 	return dot(s->out, s->r, s->b * s->t * s->h * s->d);
 }
 
 static void
-test_attn(int documents)
+test_attn(int documents, int64_t window)
 {
 	int32_t start[] = { 0, 0, 2, 2, 2,  0, 1, 1, 1, 4 };
 	int64_t q = 2 * 5 * 48, o = 2 * 5 * 24;
 	struct heads s = { .b = 2, .t = 5, .h = 4, .g = 2, .d = 6,
 			   .in = normals(q, 1), .out = normals(o, 1),
 			   .r = normals(o, 1), .lse = normals(40, 1),
-			   .start = documents ? start : NULL };
+			   .window = window,
+			  .start = documents ? start : NULL };
 	float *dqkv = normals(q, 1);
 
 	f_attn(&s);
 	k->attn_bwd(k, &(struct k_attn_bwd){ .b = 2, .t = 5, .h = 4, .g = 2,
 		.d = 6, .dt = K_F32, .qkv = s.in, .start = s.start,
-		.scale = 0.4f, .o = s.out, .lse = s.lse, .dout = s.r,
+		.window = window, .scale = 0.4f, .o = s.out, .lse = s.lse,
+		.dout = s.r,
 		.dqkv = dqkv });
-	check(documents ? "attn with documents, dqkv" : "attn dqkv", f_attn,
-	      &s, s.in, q, dqkv);
+	check(window ? "attn with a window, dqkv" : documents ?
+	      "attn with documents, dqkv" : "attn dqkv", f_attn, &s, s.in, q,
+	      dqkv);
 }
 
 static double
@@ -337,8 +341,10 @@ main(void)
 	test_matmul();
 	test_rope(0);
 	test_rope(1);
-	test_attn(0);
-	test_attn(1);
+	test_attn(0, 0);
+	test_attn(1, 0);
+	test_attn(1, 2);
+	test_attn(0, 3);
 	test_swiglu();
 	test_loss();
 	k->close(k);

@@ -149,21 +149,42 @@ refused_by_name(void **state)
 		{"\"model_type\":\"llama\",\"hidden_act\":\"gelu\"",
 		 "hidden_act"},
 		{"\"model_type\":\"llama\",\"rope_scaling\":{\"rope_type\":"
-		 "\"llama3\",\"factor\":8}", "rope_scaling"},
+		 "\"llama3\",\"factor\":8}", "low_freq_factor is missing"},
 		{"\"model_type\":\"llama\",\"rope_scaling\":{\"type\":"
-		 "\"linear\",\"factor\":2}", "rope_scaling"},
+		 "\"linear\"}", "rope_scaling.factor is missing"},
+		{"\"model_type\":\"llama\",\"rope_scaling\":{\"type\":"
+		 "\"linear\",\"factor\":0}", "rope_scaling.factor is 0"},
 		{"\"model_type\":\"llama\",\"rope_parameters\":{\"rope_type\":"
-		 "\"yarn\",\"rope_theta\":1e4}", "rope_parameters"},
+		 "\"yarn\",\"rope_theta\":1e4}",
+		 "rope_parameters.factor is missing"},
+		{"\"model_type\":\"llama\",\"rope_scaling\":{\"rope_type\":"
+		 "\"longrope\",\"factor\":8}", "\"longrope\""},
+		{"\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"su\"}",
+		 "rope_scaling has the type \"su\""},
+		{"\"model_type\":\"llama\",\"rope_scaling\":{\"type\":"
+		 "\"linear\",\"rope_type\":\"dynamic\",\"factor\":2}",
+		 "the rope_type \"dynamic\", but the type \"linear\""},
+		{"\"model_type\":\"llama\",\"rope_scaling\":{\"type\":"
+		 "\"default\",\"mrope_section\":[16,24,24]}",
+		 "mrope_section"},
+		{"\"model_type\":\"llama\",\"rope_scaling\":{\"type\":"
+		 "\"linear\",\"factor\":2},\"rope_parameters\":{\"rope_type\":"
+		 "\"linear\",\"factor\":4}", "differ"},
 		{"\"model_type\":\"llama\",\"rope_theta\":1e4,"
 		 "\"rope_parameters\":{\"rope_theta\":5e5}", "rope_theta"},
 		{"\"model_type\":\"llama\",\"partial_rotary_factor\":0.5",
 		 "partial_rotary"},
 		{"\"model_type\":\"llama\",\"quantization_config\":{}",
 		 "quantization"},
-		{"\"model_type\":\"qwen3\",\"use_sliding_window\":true",
+		{"\"model_type\":\"llama\",\"use_sliding_window\":true",
 		 "sliding"},
 		{"\"model_type\":\"qwen3\",\"layer_types\":["
 		 "\"sliding_attention\"]", "layer_types"},
+		{"\"model_type\":\"qwen3\",\"use_sliding_window\":true,"
+		 "\"layer_types\":[\"sliding_attention\",\"full_attention\"]",
+		 "layer_types"},
+		{"\"model_type\":\"mistral\",\"sliding_window\":0",
+		 "sliding_window"},
 		{"\"model_type\":\"llama\",\"num_key_value_heads\":3",
 		 "not a multiple"},
 		{"\"model_type\":\"llama\",\"head_dim\":5", "odd"},
