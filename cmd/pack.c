@@ -5,7 +5,6 @@
  * that decides its windows; pack/pack_job.h runs them.
  */
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/args.h"
@@ -109,25 +108,11 @@ pack_open(struct pack *p, const struct options *o, struct err *e)
 	return e->set ? -1 : 0;
 }
 
-/* Two sets in one folder would have the same file names. */
-static int
-same_folder(const struct options *o)
-{
-	struct stat a, b;
-
-	return o->out && o->has_val && stat(o->out, &a) == 0 &&
-	    stat(o->val_out, &b) == 0 && a.st_dev == b.st_dev &&
-	    a.st_ino == b.st_ino;
-}
-
 static int
 outputs_open(struct pack *p, const struct options *o, struct err *e)
 {
 	if (pack_open(p, o, e))
 		return -1;
-	if (same_folder(o))
-		return err_set(e, "%s: --val-out and -o are the same folder",
-			       o->val_out);
 	if (o->doc.stats && !(p->stats = output_open(o->doc.stats, e)))
 		return -1;
 	return 0;
@@ -143,13 +128,14 @@ outputs_abort(struct pack *p)
 
 /* Everything to the device, then all of it appears. */
 static int
-outputs_commit(struct pack *p, const struct pack_stats *sum, struct err *e)
+outputs_commit(struct pack *p, struct pack_stats *sum, struct err *e)
 {
-	struct shard_writer *sets[] = {p->val, p->train};
+	struct shard_writer *sets[] = {p->train, p->val};
 	struct buf b = {0};
-	int r = 0;
+	int r = p->val ? shard_writer_pair(p->train, p->val, e) : 0;
 
-	if (p->stats) {
+	if (r == 0 && p->stats) {
+		sum->identity = shard_writer_identity(p->train);
 		pack_stats_json(sum, &b);
 		r = output_put(p->stats, &b, e) ||
 		    output_finish(p->stats, e) ? -1 : 0;
@@ -159,7 +145,7 @@ outputs_commit(struct pack *p, const struct pack_stats *sum, struct err *e)
 		outputs_abort(p);
 		return -1;
 	}
-	r = shard_writer_commit_all(sets, 2, e);
+	r = shard_writer_commit_all(sets, p->val ? 2 : 1, e);
 	if (!r && p->stats)
 		return output_commit(p->stats, e);
 	output_abort(p->stats);
@@ -273,7 +259,7 @@ main(int argc, char **argv)
 		table, NULL
 	};
 	struct pack p = {0};
-	struct pack_stats sum = {&p.job, 0, 0, 0, 0};
+	struct pack_stats sum = {.job = &p.job};
 	struct err e = {0};
 	int first;
 

@@ -100,6 +100,8 @@ pack_stats_json(const struct pack_stats *s, struct buf *b)
 	put_count(b, "vocab_size", s->vocab);
 	buf_printf(b, ",\"tokenizer_fingerprint\":\"%016llx\"",
 		   (ull)s->fingerprint);
+	if (s->identity)
+		buf_printf(b, ",\"pair\":\"%016llx\"", (ull)s->identity);
 	if (j->val) {
 		put_part(s, "train", j->train, j->train_bytes, b);
 		put_part(s, "val", j->val, j->val_bytes, b);

@@ -16,6 +16,7 @@ struct pack_stats {
 	uint32_t seq_len, batch;	/* as in struct packer_opts */
 	uint32_t vocab;
 	uint64_t fingerprint;
+	uint64_t identity;		/* of the two sets; 0: none */
 };
 
 /* One JSON object and LF; the summary as text. */

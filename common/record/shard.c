@@ -83,6 +83,23 @@ shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
 }
 
 int
+shards_go_together(const struct shards *train, const struct shards *val)
+{
+	size_t i, k;
+	int differ = 0;
+
+	for (i = 0; i < train->nparts; i++)
+		for (k = 0; k < val->nparts; k++) {
+			if (!train->part[i].pair || !val->part[k].pair)
+				continue;
+			if (train->part[i].pair == val->part[k].pair)
+				return 1;
+			differ = 1;
+		}
+	return !differ;
+}
+
+int
 shards_verify(const struct shards *s, struct err *e)
 {
 	uint32_t ids[4096];

@@ -93,6 +93,11 @@ size_t shards_common(const struct shards *a, const struct shards *b,
 		     const char **first);
 /* Check every checksum, record and count, and ids if hint->limit is set. */
 int shards_verify(const struct shards *s, struct err *e);
+/*
+ * Were training and validation shards written in one run of pack?  1: yes, or
+ * one of the two does not say; 0: they were not.
+ */
+int shards_go_together(const struct shards *train, const struct shards *val);
 
 /*
  * ids[0..n) of the stream from token `at`; -1: past the end or damaged.
@@ -149,8 +154,8 @@ int shards_window(const struct shards *s, uint32_t T, uint64_t k, int doc_mask,
 struct shard_writer;
 /*
  * dir: a folder, made if missing, or NULL: stdout, native or jsonl only.  At
- * commit the new set replaces an older one of that format, also files of higher
- * numbers; until then that is unchanged.  shard_tokens 0: one file (llmc: 1e9,
+ * commit the new set replaces an older one of that format (stream/outdir.h).
+ * shard_tokens 0: one file (llmc: 1e9,
  * as its readers need less than 2^31).  A document never spans two files,
  * except with llmc and nanogpt, whose files except the last have exactly
  * shard_tokens tokens.  info: the members before `format`; vocab must be
@@ -183,8 +188,16 @@ int shard_write_window(struct shard_writer *w, const uint32_t *ids, size_t real,
 /* Frees w in any case. */
 int shard_writer_commit(struct shard_writer *w, struct err *e);
 /*
- * Several sets, NULL ones skipped: all bytes are on the device before the
- * first file appears, and signals are blocked in between.
+ * All documents of two sets are written: give them a common identity, made
+ * from the contents of both.  It is stored in the last file of a native set.
+ */
+int shard_writer_pair(struct shard_writer *a, struct shard_writer *b,
+		      struct err *e);
+/* 0: none */
+uint64_t shard_writer_identity(const struct shard_writer *w);
+/*
+ * One or two sets: all bytes are on the device before the first set appears,
+ * and signals are blocked in between.
  */
 int shard_writer_commit_all(struct shard_writer **w, size_t n, struct err *e);
 void shard_writer_abort(struct shard_writer *w);

@@ -83,6 +83,15 @@ records_of(const struct part *p, const struct tok_block *b)
 	       pad8((size_t)b->tokens * p->width));
 }
 
+/* From the tail to the end of the segment; its number of blocks is possible. */
+static size_t
+tail_bytes(const struct tok_tail *t)
+{
+	return sizeof(*t) + (size_t)t->blocks * sizeof(struct tok_index) +
+	       (t->flags & TOK_PAIR ? sizeof(uint64_t) : 0) +
+	       sizeof(struct tok_foot);
+}
+
 /* The end of the file is wrong: find place and fault from its start. */
 static int
 diagnose(const struct shard_map *m, struct err *e)
@@ -134,9 +143,8 @@ diagnose(const struct shard_map *m, struct err *e)
 		if (left < sizeof(*t) || t->magic != TOK_TAIL)
 			return err_set(e, "%s: offset %zu: neither a block nor "
 				       "the tail of a shard", m->name, off);
-		want = sizeof(*t) + sizeof(struct tok_foot);
 		if (t->blocks > left / sizeof(struct tok_index) ||
-		    (want += t->blocks * sizeof(struct tok_index)) > left)
+		    (want = tail_bytes(t)) > left)
 			return err_set(e, "%s: offset %zu: truncated or "
 				       "damaged tail", m->name, off);
 		if (((const struct tok_foot *)(p + off + want))[-1].check !=
@@ -208,11 +216,13 @@ segment(struct part *p, const struct shard_map *m, size_t end)
 	p->blocks_n = t->blocks;
 	if (!header_ok(p->head) || header_fault(p->head) ||
 	    t->header != p->head->check ||
-	    t->blocks != (f->tail - sizeof(*t) - sizeof(*f)) /
-			 sizeof(struct tok_index) || !index_ok(p) ||
+	    t->blocks > f->tail / sizeof(struct tok_index) ||
+	    f->tail != tail_bytes(t) || !index_ok(p) ||
 	    t->docs > t->records || t->padding > t->tokens ||
-	    t->flags & ~(uint32_t)TOK_LAST)
+	    t->flags & ~(uint32_t)TOK_TAIL_FLAGS)
 		return -1;
+	if (t->flags & TOK_PAIR)
+		memcpy(&p->pair, p->index + t->blocks, sizeof(p->pair));
 	if ((p->head->flags & TOK_WINDOWS) &&
 	    t->tokens % ((uint64_t)p->head->seq_len + 1))
 		return -1;

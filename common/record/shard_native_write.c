@@ -228,32 +228,51 @@ shard_native_window(struct shard_native_writer *w, const uint32_t *ids,
 }
 
 int
-shard_native_end(struct shard_native_writer *w, int last, struct err *e)
+shard_native_digest(struct shard_native_writer *w, uint64_t *out, struct err *e)
+{
+	uint64_t x[3];
+
+	if ((w->block.tokens || w->block.records) && flush_block(w, e) < 0)
+		return -1;
+	x[0] = w->head.check;		/* over the files before, too */
+	x[1] = XXH3_64bits_digest(w->content);
+	x[2] = w->tail.tokens;
+	*out = XXH3_64bits(x, sizeof(x));
+	return 0;
+}
+
+int
+shard_native_end(struct shard_native_writer *w, int last, uint64_t pair,
+		 struct err *e)
 {
 	struct tok_tail *t = &w->tail;
 	struct tok_foot f = {0};
-	size_t n;
+	size_t n, k;
 	XXH3_state_t x;
 
 	if ((w->block.tokens || w->block.records) && flush_block(w, e) < 0)
 		return -1;
 	n = t->blocks * sizeof(*w->index);
 	t->magic = TOK_TAIL;
-	t->flags = last ? TOK_LAST : 0;
+	pair = last ? pair : 0;
+	t->flags = (last ? TOK_LAST : 0) | (pair ? TOK_PAIR : 0);
 	t->content = XXH3_64bits_digest(w->content);
 	t->header = w->head.check;
-	f.tail = sizeof(*t) + n + sizeof(f);
+	k = pair ? sizeof(pair) : 0;
+	f.tail = sizeof(*t) + n + k + sizeof(f);
 	f.segment = w->offset + f.tail;
 	XXH3_64bits_reset(&x);
 	XXH3_64bits_update(&x, t, sizeof(*t));
 	XXH3_64bits_update(&x, w->index, n);
+	XXH3_64bits_update(&x, &pair, k);
 	XXH3_64bits_update(&x, &f, 16);
 	f.check = XXH3_64bits_digest(&x);
 	memcpy(f.magic, TOK_END, 8);
 	w->head.number++;
 	w->head.prev = f.check;
 	if (output_write(w->out, t, sizeof(*t), e) < 0 ||
-	    output_write(w->out, w->index, n, e) < 0)
+	    output_write(w->out, w->index, n, e) < 0 ||
+	    output_write(w->out, &pair, k, e) < 0)
 		return -1;
 	return output_write(w->out, &f, sizeof(f), e);
 }

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "record/shard_priv.h"
+#include "stream/outdir.h"
 
 const char *const shard_format_names[] = {
 	"auto", "assay", "llmc", "nanogpt", "megatron", "datatrove", "npy",
@@ -208,7 +209,8 @@ open_folder(struct shards *s, const char *dir, size_t number, struct err *e)
 {
 	struct list l = {0};
 	size_t i, from = s->nparts;
-	int r = folder_list(dir, s->hint.format, &l, e);
+	int r = outdir_check(dir, e) < 0 ||
+		folder_list(dir, s->hint.format, &l, e) < 0 ? -1 : 0;
 
 	for (i = 0; r == 0 && i < l.n; i++)
 		r = open_file(s, l.v[i], number, e);

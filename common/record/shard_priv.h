@@ -34,6 +34,9 @@ enum {
 	TOK_HAS_BOS = 1, TOK_HAS_EOS = 2, TOK_WINDOWS = 4, TOK_SHUFFLED = 8,
 	TOK_FLAGS = 15,
 	TOK_LAST = 1,			/* tail: last file of its set */
+	TOK_PAIR = 2,			/* the index is followed by the
+					   identity of a pair of sets */
+	TOK_TAIL_FLAGS = 3,
 	TOK_BLOCK_TOKENS = 65536,
 	TOK_BLOCK_MAX = 1 << 24,	/* what a reader accepts */
 	TOK_BLOCK_RECORDS = 65536,	/* a writer closes a block with more */
@@ -112,6 +115,7 @@ struct part {
 	const struct tok_index *index;
 	const struct tok_foot *foot;
 	uint64_t blocks_n;
+	uint64_t pair;			/* 0: none */
 	unsigned char *checked;		/* [blocks_n] 1: verified */
 	/* foreign */
 	const unsigned char *tok;
@@ -265,7 +269,15 @@ int shard_native_doc_put(struct shard_native_writer *w, struct span id,
 int shard_native_window(struct shard_native_writer *w, const uint32_t *ids,
 			size_t real, const struct shard_part *parts,
 			size_t nparts, struct err *e);
-int shard_native_end(struct shard_native_writer *w, int last, struct err *e);
+/*
+ * pair: identity of a training and a validation set written together; 0: none.
+ * It is stored in the last file.
+ */
+int shard_native_end(struct shard_native_writer *w, int last, uint64_t pair,
+		     struct err *e);
+/* A hash of all that was written. */
+int shard_native_digest(struct shard_native_writer *w, uint64_t *out,
+			struct err *e);
 
 /* ---- shard_foreign_write.c ---- */
 struct shard_foreign_writer;

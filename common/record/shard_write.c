@@ -1,21 +1,19 @@
 /*
  * shard_write.c - a set of shard files, native or of another trainer
  *
- * All files of a set are written under temporary names; shard_writer_commit()
- * renames them one after the other with signals held back, then removes what
- * an older, longer set of the same kind has left.
+ * The files of a set replace those of an older one together (outdir.h).
  */
-#include <dirent.h>
-#include <errno.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "record/shard_priv.h"
+#include "stream/outdir.h"
 
 enum { LLMC_TOKENS = 1000000000 };
 
@@ -31,14 +29,12 @@ static const char *const kind[][3] = {
 };
 
 struct shard_writer {
-	char *dir;			/* NULL: stdout */
-	int made_dir;
+	struct outdir *dir;		/* NULL: stdout */
 	enum shard_format format;
 	struct shard_info info;
 	uint64_t limit;			/* tokens a file; 0: none */
-	struct output **out;		/* every file of the set */
-	size_t nout, cap;
 	uint64_t files;			/* begun */
+	uint64_t pair;			/* identity of this set and another */
 	struct output *open[3];		/* the file now open, as in kind[] */
 	uint64_t tokens;		/* in it */
 	struct shard_native_writer *native;	/* one of these two */
@@ -48,18 +44,13 @@ struct shard_writer {
 static struct output *
 add_file(struct shard_writer *w, const char *suffix, struct err *e)
 {
-	struct output *o;
-	char *path = NULL;
+	char name[64];
 
-	if (w->dir)
-		path = xstrf("%s/%05llu%s", w->dir,
-			     (unsigned long long)w->files, suffix);
-	o = output_open(path, e);
-	free(path);
-	if (!o)
-		return NULL;
-	GROW(w->out, w->cap, w->nout + 1);
-	return w->out[w->nout++] = o;
+	if (!w->dir)
+		return output_open(NULL, e);
+	snprintf(name, sizeof(name), "%05llu%s", (unsigned long long)w->files,
+		 suffix);
+	return outdir_file(w->dir, name, e);
 }
 
 static int
@@ -80,56 +71,68 @@ file_begin(struct shard_writer *w, struct err *e)
 static int
 file_end(struct shard_writer *w, int last, struct err *e)
 {
-	return w->native ? shard_native_end(w->native, last, e) :
+	int i, r;
+
+	/* Their readers take a file without ids for a damaged one. */
+	if ((w->format == SHARD_LLMC || w->format == SHARD_NANOGPT) &&
+	    w->files == 1 && !w->tokens)
+		return err_set(e, "%s: no tokens: %s has no empty shards",
+			       outdir_name(w->dir),
+			       shard_format_names[w->format]);
+	r = w->native ?
+		shard_native_end(w->native, last, w->pair, e) :
 		shard_foreign_end(w->foreign, e);
+
+	for (i = 0; i < 3 && r == 0 && w->open[i]; i++) {
+		r = w->dir ? outdir_done(w->dir, w->open[i], e) :
+			output_commit(w->open[i], e);
+		w->open[i] = NULL;
+	}
+	return r;
 }
 
 static int
 rotate(struct shard_writer *w, struct err *e)
 {
-	int i;
-
-	if (file_end(w, 0, e) < 0)
-		return -1;
-	for (i = 0; i < 3 && w->open[i]; i++)
-		if (output_finish(w->open[i], e) < 0)
-			return -1;
-	return file_begin(w, e);
+	return file_end(w, 0, e) < 0 ? -1 : file_begin(w, e);
 }
 
+/*
+ * Is it a numbered file of a set that the new one replaces: one of a format
+ * whose ids are in files of the same suffix?
+ */
 static int
-make_dirs(struct shard_writer *w, struct err *e)
+is_old(void *ctx, const char *name)
 {
-	char *s = w->dir, *q = s;
-	struct stat st;
-	int r = 0;
+	const struct shard_writer *w = ctx;
+	char want[64];
+	unsigned long long n;
+	int f, i;
 
-	while (r == 0 && (q = strchr(q + 1, '/'))) {
-		*q = 0;
-		if (mkdir(s, 0777) < 0 && errno != EEXIST)
-			r = err_sys(e, errno, "%s: cannot make folder", s);
-		*q = '/';
+	if (name[0] < '0' || name[0] > '9')
+		return 0;
+	n = strtoull(name, NULL, 10);
+	for (f = SHARD_ASSAY; f <= SHARD_JSONL; f++) {
+		if (strcmp(kind[f][0], kind[w->format][0]) != 0)
+			continue;
+		for (i = 0; i < 3 && kind[f][i]; i++) {
+			snprintf(want, sizeof(want), "%05llu%s", n, kind[f][i]);
+			if (strcmp(want, name) == 0)
+				return 1;
+		}
 	}
-	if (r < 0)
-		return -1;
-	if (mkdir(s, 0777) == 0)
-		w->made_dir = 1;
-	else if (errno != EEXIST)
-		return err_sys(e, errno, "%s: cannot make folder", s);
-	else if (stat(s, &st) < 0 || !S_ISDIR(st.st_mode))
-		return err_set(e, "%s: not a folder", s);
 	return 0;
 }
 
 /* Refuse what the format cannot hold before anything is written. */
 static int
-refuse(const struct shard_writer *w, struct err *e)
+refuse(const struct shard_writer *w, int named, struct err *e)
 {
 	const char *name = shard_format_names[w->format];
 
 	if (w->info.vocab == 0)
 		return err_set(e, "the vocabulary size is unknown");
-	if (!w->dir && w->format != SHARD_ASSAY && w->format != SHARD_JSONL)
+	if (!named && w->format != SHARD_ASSAY && w->format != SHARD_JSONL)
 		return err_set(e, "--shard-format %s writes several files: "
 			       "give a folder (-o DIR)", name);
 	if (w->info.windows && w->format != SHARD_ASSAY)
@@ -150,21 +153,18 @@ shard_writer_open(const char *dir, enum shard_format f,
 		  struct err *e)
 {
 	struct shard_writer *w = xcalloc(1, sizeof(*w));
-	size_t n;
+	int named = dir && strcmp(dir, "-") != 0;
 
 	w->format = f ? f : SHARD_ASSAY;
 	w->info = *info;
 	w->info.width = info->vocab <= 65536 ? 2 : 4;
 	if (w->format == SHARD_MEGATRON)	/* its own rule */
 		w->info.width = info->vocab < 65500 ? 2 : 4;
-	if (dir && strcmp(dir, "-") != 0) {
-		w->dir = xstrdup(dir);
-		for (n = strlen(dir); n > 1 && w->dir[n - 1] == '/'; n--)
-			w->dir[n - 1] = 0;
+	if (named)
 		w->limit = shard_tokens ? shard_tokens :
 			   w->format == SHARD_LLMC ? LLMC_TOKENS : 0;
-	}
-	if (refuse(w, e) < 0 || (w->dir && make_dirs(w, e) < 0))
+	if (refuse(w, named, e) < 0 ||
+	    (named && !(w->dir = outdir_open(dir, is_old, w, e))))
 		goto bad;
 	if (w->format == SHARD_ASSAY)
 		w->native = shard_native_writer_new(&w->info);
@@ -248,113 +248,56 @@ release(struct shard_writer *w)
 {
 	shard_native_writer_free(w->native);
 	shard_foreign_writer_free(w->foreign);
-	free(w->out);
-	free(w->dir);
 	free(w);
 }
 
-/* Is it a numbered file of the set that is replaced, and not of the new one? */
-static int
-stale(const struct shard_writer *w, const char *name)
+int
+shard_writer_pair(struct shard_writer *a, struct shard_writer *b,
+		  struct err *e)
 {
-	char *end, want[64];
-	unsigned long long n;
-	int f, i;
+	uint64_t each[2] = {0, 0};
 
-	if (name[0] < '0' || name[0] > '9')
-		return 0;
-	n = strtoull(name, &end, 10);
-	for (f = SHARD_ASSAY; f <= SHARD_JSONL; f++) {
-		if (strcmp(kind[f][0], kind[w->format][0]) != 0)
-			continue;
-		for (i = 0; i < 3 && kind[f][i]; i++) {
-			snprintf(want, sizeof(want), "%05llu%s", n, kind[f][i]);
-			if (strcmp(want, name) != 0)
-				continue;
-			if (n >= w->files)
-				return 1;
-			for (i = 0; i < 3 && kind[w->format][i]; i++)
-				if (strcmp(end, kind[w->format][i]) == 0)
-					return 0;
-			return 1;
-		}
-	}
-	return 0;
-}
-
-static int
-remove_stale(const struct shard_writer *w, struct err *e)
-{
-	DIR *d = opendir(w->dir);
-	struct dirent *f;
-	int r = 0;
-
-	if (!d)
-		return err_sys(e, errno, "%s: cannot open folder", w->dir);
-	while (r == 0 && (f = readdir(d)))
-		if (stale(w, f->d_name) &&
-		    unlinkat(dirfd(d), f->d_name, 0) < 0 && errno != ENOENT)
-			r = err_sys(e, errno, "%s/%s: cannot remove the older "
-				    "shard", w->dir, f->d_name);
-	closedir(d);
-	return r;
-}
-
-/* All bytes to the device; after that only the renames can fail. */
-static int
-finish(struct shard_writer *w, struct err *e)
-{
-	size_t i;
-
-	/* Their readers take a file without ids for a damaged one. */
-	if ((w->format == SHARD_LLMC || w->format == SHARD_NANOGPT) &&
-	    w->files == 1 && !w->tokens)
-		return err_set(e, "%s: no tokens: %s has no empty shards",
-			       w->dir, shard_format_names[w->format]);
-	if (file_end(w, 1, e) < 0)
+	if ((a->native && shard_native_digest(a->native, &each[0], e) < 0) ||
+	    (b->native && shard_native_digest(b->native, &each[1], e) < 0))
 		return -1;
-	for (i = 0; i < w->nout; i++)
-		if (output_finish(w->out[i], e) < 0)
-			return -1;
+	a->pair = b->pair = XXH3_64bits(each, sizeof(each)) | 1;
 	return 0;
 }
 
-static int
-appear(struct shard_writer *w, struct err *e)
+uint64_t
+shard_writer_identity(const struct shard_writer *w)
 {
-	int r = output_commit_all(w->out, w->nout, e);
-
-	if (r == 0 && w->dir)
-		r = remove_stale(w, e);
-	if (r < 0 && w->made_dir)
-		rmdir(w->dir);		/* only if nothing is in it */
-	release(w);
-	return r;
+	return w->native ? w->pair : 0;
 }
 
 int
 shard_writer_commit_all(struct shard_writer **w, size_t n, struct err *e)
 {
+	struct outdir *dir[2];
 	sigset_t hold, old;
-	size_t i;
-	int r = 0;
+	size_t i, k, dirs = 0;
 
-	for (i = 0; i < n && r == 0; i++)
-		if (w[i])
-			r = finish(w[i], e);
+	for (i = 0; i < n && !e->set; i++)
+		file_end(w[i], 1, e);
 	sigemptyset(&hold);
 	sigaddset(&hold, SIGINT);
 	sigaddset(&hold, SIGTERM);
 	sigaddset(&hold, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &hold, &old);
-	for (i = 0; i < n; i++) {
-		if (r < 0)
-			shard_writer_abort(w[i]);
-		else if (w[i])
-			r = appear(w[i], e);
-	}
+	for (i = 0; i < n && !e->set; i++)
+		if (w[i]->dir) {
+			dir[dirs++] = w[i]->dir;
+			w[i]->dir = NULL;
+		}
+	if (e->set)
+		for (k = 0; k < dirs; k++)
+			outdir_abort(dir[k]);
+	else if (dirs)
+		outdir_commit_all(dir, dirs, e);
+	for (i = 0; i < n; i++)
+		shard_writer_abort(w[i]);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return r;
+	return e->set ? -1 : 0;
 }
 
 int
@@ -366,13 +309,12 @@ shard_writer_commit(struct shard_writer *w, struct err *e)
 void
 shard_writer_abort(struct shard_writer *w)
 {
-	size_t i;
+	int i;
 
 	if (!w)
 		return;
-	for (i = 0; i < w->nout; i++)
-		output_abort(w->out[i]);
-	if (w->made_dir)
-		rmdir(w->dir);
+	for (i = 0; i < 3; i++)
+		output_abort(w->open[i]);
+	outdir_abort(w->dir);
 	release(w);
 }

@@ -27,6 +27,7 @@ enum { OUT_SIZE = 256 << 10, MAX_LINKS = 40, KEPT_LOCKED = 16 };
 struct output {
 	int fd;
 	int lock;		/* another descriptor of the temporary file */
+	int whole;		/* a new file, under its own name at once */
 	const char *label;	/* in messages */
 	char *path;		/* as given, or NULL: stdout */
 	char *target;		/* links followed; NULL: written in place */
@@ -120,6 +121,27 @@ output_open(const char *path, struct err *e)
 	return NULL;
 }
 
+struct output *
+output_open_new(const char *path, const char *label, struct err *e)
+{
+	struct output *o = xcalloc(1, sizeof *o);
+
+	o->lock = o->fd = -1;
+	o->whole = 1;
+	o->path = xstrdup(label);
+	o->label = o->path;
+	o->buf = xmalloc(OUT_SIZE);
+	if (compress_open(label, &o->compress, e) == 0) {
+		o->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+			     0666);
+		if (o->fd >= 0)
+			return o;
+		err_sys(e, errno, "%s", label);
+	}
+	output_abort(o);
+	return NULL;
+}
+
 static int
 output_out(struct output *o, const void *p, size_t n, enum compress_end end,
 	   struct err *e)
@@ -183,7 +205,7 @@ int
 output_pwrite(struct output *o, const void *p, size_t n, uint64_t off,
 	      struct err *e)
 {
-	if (!o->temp || o->compress)
+	if ((!o->temp && !o->whole) || o->compress)
 		return err_set(e, "%s: cannot overwrite a part of a pipe, "
 			       "device or compressed file", o->label);
 	if (output_empty_buf(o, COMPRESS_MORE, e) < 0)
@@ -226,6 +248,19 @@ finish(struct output *o, int keep, struct err *e)
 	compress_close(o->compress);
 	o->compress = NULL;
 	return 0;
+}
+
+int
+output_detach(struct output *o, struct err *e)
+{
+	int fd = -1;
+
+	if (output_empty_buf(o, COMPRESS_END, e) == 0) {
+		fd = o->fd;
+		o->fd = -1;
+	}
+	output_abort(o);
+	return fd;
 }
 
 int

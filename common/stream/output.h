@@ -25,6 +25,15 @@ struct output;
 
 /* NULL: error */
 struct output *output_open(const char *path, struct err *e);
+/*
+ * A file in a folder that is not in use yet (outdir.h), under its own name
+ * from the start.  label: its name in messages.  It ends by output_detach(),
+ * which returns its descriptor for the caller to fsync and close, or -1, or by
+ * output_abort(), which leaves the file there.
+ */
+struct output *output_open_new(const char *path, const char *label,
+			       struct err *e);
+int output_detach(struct output *o, struct err *e);
 int output_write(struct output *o, const void *p, size_t n, struct err *e);
 /* All of b, which is then empty. */
 int output_put(struct output *o, struct buf *b, struct err *e);

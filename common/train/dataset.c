@@ -252,6 +252,12 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 	if (!d->val)
 		return -1;
 	d->id.val_hash = shards_info(d->val)->hash;
+	if (!o->allow_other_val && !shards_go_together(d->train, d->val))
+		return err_set(e, "%s: these validation shards were not "
+			       "written together with the training shards %s: "
+			       "one of the two is from another run of pack "
+			       "(--allow-other-val accepts this)",
+			       o->val_data.v[0], o->data.v[0]);
 	warn_if_seen(d);
 	return 0;
 }

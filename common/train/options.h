@@ -63,7 +63,7 @@ struct options {
 	/* not stored */
 	const char *config, *resume, *device;
 	int64_t stop_after;
-	int allow_changed_data, allow_changed_config;
+	int allow_other_val, allow_changed_data, allow_changed_config;
 	/* indexed by row of the table */
 	int given[OPTIONS_MAX];		/* set on the command line */
 	int in_file[OPTIONS_MAX];	/* set by --config */

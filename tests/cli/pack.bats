@@ -469,7 +469,7 @@ times() {
 	mkdir "$T/both"
 	ln -s both "$T/link"
 	run -2 pack --val-frac 0.5 --val-out "$T/link" -o "$T/both/" "$WEB"
-	[[ "$output" == *"--val-out and -o are the same folder"* ]]
+	[[ "$output" == *"two sets of files to one folder"* ]]
 	run -2 pack --val-frac 0.5 --val-out "$T/new" -o "$T/new" "$WEB"
 	[ -z "$(ls -A "$T/both")" ]
 	[ ! -e "$T/new" ]
@@ -494,6 +494,89 @@ times() {
 	pack -q -o "$T/new" --stats "$T/new/s" "$WEB"
 	[ -s "$T/new/s" ]
 	[ -s "$T/new/00000.tok" ]
+}
+
+# DIR: digests of its shards, by name.
+shards_of() {
+	(cd "$1" && md5sum -- *.tok)
+}
+
+@test "a set is replaced as a whole, other files of the folder stay" {
+	pack -q --shard-tokens 5000 -o "$T/d" "$WEB"
+	[ "$(ls "$T/d" | wc -l)" -gt 5 ]
+	echo mine > "$T/d/mine"
+	touch "$T/d/00000.bin" "$T/d/7.tok"
+	chmod 2750 "$T/d"
+	pack -q -o "$T/d" "$WEB"
+	[ "$(ls -A "$T/d" | tr '\n' ' ')" = "00000.bin 00000.tok 7.tok mine " ]
+	[ "$(cat "$T/d/mine")" = mine ]
+	[ "$(stat -c %a "$T/d")" = 2750 ]
+	[ "$(ls -A "$T" | tr '\n' ' ')" = "d " ]
+}
+
+@test "a folder that cannot be exchanged gets its files one by one" {
+	local pack
+	pack=$(realpath "$BIN/pack")
+	mkdir -p "$T/d/sub"
+	pack -q --shard-tokens 5000 -o "$T/d" "$WEB"
+	(cd "$T/d" && "$pack" -q --tokenizer "$TOK" -o . "$WEB")
+	[ "$(ls -A "$T/d" | tr '\n' ' ')" = "00000.tok sub " ]
+	pack -q -o "$T/whole" "$WEB"
+	[ "$(shards_of "$T/d")" = "$(shards_of "$T/whole")" ]
+	# the parent takes no folder: not as root, whom nothing stops
+	[ "$(id -u)" -ne 0 ] || return 0
+	mkdir -p "$T/p/d"
+	chmod 555 "$T/p"
+	pack -q -o "$T/p/d" "$WEB"
+	chmod 755 "$T/p"
+	[ "$(shards_of "$T/p/d")" = "$(shards_of "$T/whole")" ]
+}
+
+@test "a half replaced set is refused" {
+	pack -q -o "$T/d" "$WEB"
+	touch "$T/d/.unfinished-set"
+	run -2 "$BIN/decode-batch" --tokenizer "$TOK" --window 0 "$T/d"
+	[[ "$output" == *"$T/d: a program was killed while it replaced these files: run it again"* ]]
+	pack -q -o "$T/d" "$WEB"
+	[ "$(ls -A "$T/d")" = 00000.tok ]
+	"$BIN/decode-batch" --tokenizer "$TOK" --window 0 "$T/d" > /dev/null
+}
+
+@test "leftovers of killed processes go, those of living ones stay" {
+	dead=$T/.d.0123456789abcdef.set
+	alive=$T/.d.fedcba9876543210.set
+	mkdir "$T/d" "$dead" "$alive" "$T/d/.0123456789abcdef.set" \
+		"$T/.d.1.set" "$T/.dd.0123456789abcdef.set"
+	echo x | tee "$dead/00000.tok" > "$alive/00000.tok"
+	exec 9< "$alive"
+	flock 9
+	pack -q -o "$T/d" "$WEB"
+	exec 9<&-
+	[ ! -e "$dead" ]
+	[ -e "$alive/00000.tok" ]
+	[ -d "$T/.d.1.set" ]
+	[ -d "$T/.dd.0123456789abcdef.set" ]
+	[ "$(ls -A "$T/d")" = 00000.tok ]
+}
+
+@test "training and validation shards of two runs do not go together" {
+	local a=(--preset 1M --tokenizer "$TOK" --seq-len 64 --batch-size 2
+		--steps 1 --eval-every 1 --lr 1e-3)
+	head -n 40 "$WEB" > "$T/half"
+	pack -q --val-frac 0.3 --val-out "$T/v1" -o "$T/t1" --stats "$T/s1" "$WEB"
+	pack -q --val-frac 0.3 --val-out "$T/v2" -o "$T/t2" --stats "$T/s2" \
+		"$T/half"
+	[[ "$(stat_of pair "$T/s1")" =~ ^[0-9a-f]{16}$ ]]
+	[ "$(stat_of pair "$T/s1")" != "$(stat_of pair "$T/s2")" ]
+	run -2 "$BIN/lm-train" "${a[@]}" --data "$T/t1" --val-data "$T/v2" -o "$T/r"
+	[[ "$output" == *"$T/v2: these validation shards were not written together with the training shards $T/t1"* ]]
+	[ ! -e "$T/r" ]
+	"$BIN/lm-train" -q "${a[@]}" --data "$T/t1" --val-data "$T/v1" -o "$T/r"
+	"$BIN/lm-train" -q "${a[@]}" --data "$T/t1" --val-data "$T/v2" \
+		--allow-other-val -o "$T/r2"
+	# a set of its own goes with any
+	pack -q -o "$T/own" "$T/half"
+	"$BIN/lm-train" -q "${a[@]}" --data "$T/t1" --val-data "$T/own" -o "$T/r3"
 }
 
 @test "options that exclude each other are a usage error" {

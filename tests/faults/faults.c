@@ -180,6 +180,27 @@ rename(const char *from, const char *to)
 		: (int)syscall(SYS_rename, from, to);
 }
 
+int
+renameat2(int from, const char *old, int to, const char *new, unsigned flags)
+{
+	return fails("rename", EACCES, CALLER) ? -1
+		: (int)syscall(SYS_renameat2, from, old, to, new, flags);
+}
+
+int
+renameat(int from, const char *old, int to, const char *new)
+{
+	return fails("rename", EACCES, CALLER) ? -1
+		: (int)syscall(SYS_renameat, from, old, to, new);
+}
+
+int
+linkat(int from, const char *old, int to, const char *new, int flags)
+{
+	return fails("rename", EMLINK, CALLER) ? -1
+		: (int)syscall(SYS_linkat, from, old, to, new, flags);
+}
+
 /* What a program removes and makes beside files: one kind for the removals. */
 int
 unlink(const char *path)
