@@ -70,7 +70,6 @@ benchmark_stats(const struct benchmarks *b, size_t i)
 	struct sum all = {0}, of[BENCHMARK_CLASSES] = {{0}}, rest = {0};
 	struct benchmark_stats t = {0};
 	struct benchmark_mean r;
-	uint64_t tested;
 	size_t k;
 
 	for (k = v->first; k < v->first + v->n; k++) {
@@ -86,9 +85,9 @@ benchmark_stats(const struct benchmarks *b, size_t i)
 			sum_add(&rest, x->score);
 	}
 	t.examples = v->n;
-	tested = t.count[BENCHMARK_CLEAN] + t.count[BENCHMARK_DIRTY];
-	t.clean_percent = tested ?
-		100.0 * t.count[BENCHMARK_CLEAN] / tested : NAN;
+	t.tested = t.count[BENCHMARK_CLEAN] + t.count[BENCHMARK_DIRTY];
+	t.clean_percent = t.tested ?
+		100.0 * t.count[BENCHMARK_CLEAN] / t.tested : NAN;
 	t.all = mean_of(&all);
 	for (k = 0; k < BENCHMARK_CLASSES; k++)
 		t.of[k] = mean_of(&of[k]);
@@ -109,14 +108,15 @@ static const struct {
 	{"name", "name", NAME}, {"n", "n", COUNT},
 	{"examples", "examples", COUNT}, {"short", "short", COUNT},
 	{"dirty", "dirty", COUNT}, {"clean", "clean", COUNT},
-	{"clean_percent", "clean %", REAL}, {"scored", "scored", COUNT},
+	{"tested", "tested", COUNT}, {"clean_percent", "clean %", REAL},
+	{"scored", "scored", COUNT},
 	{"score", "all", REAL}, {"score_dirty", "dirty", REAL},
 	{"score_clean", "clean", REAL}, {"score_short", "short", REAL},
 	{"difference", "clean-all", REAL}, {"difference_se", "se", REAL},
 	{"relative_percent", "in %", REAL},
 };
 
-enum { COUNTS = 7, COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+enum { COUNTS = 8, COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
 struct row {
 	const char *name, *fields;
@@ -131,7 +131,7 @@ row_of(const struct benchmarks *b, size_t i)
 	return (struct row){b->v[i].name, b->v[i].used, {
 		0, b->v[i].ngram, t.examples, t.count[BENCHMARK_SHORT],
 		t.count[BENCHMARK_DIRTY], t.count[BENCHMARK_CLEAN],
-		t.clean_percent, t.all.n, t.all.mean,
+		t.tested, t.clean_percent, t.all.n, t.all.mean,
 		t.of[BENCHMARK_DIRTY].mean, t.of[BENCHMARK_CLEAN].mean,
 		t.of[BENCHMARK_SHORT].mean, t.difference, t.se, t.relative,
 	}};

@@ -17,7 +17,8 @@ struct benchmark_mean {
 
 struct benchmark_stats {
 	uint64_t examples, count[BENCHMARK_CLASSES];
-	double clean_percent;		/* of clean + dirty; NAN: neither */
+	uint64_t tested;		/* clean + dirty */
+	double clean_percent;		/* of tested; NAN: none is */
 	struct benchmark_mean all, of[BENCHMARK_CLASSES];	/* scores */
 	/*
 	 * Mean of the clean examples minus mean of all, and its standard

@@ -44,6 +44,8 @@ run_docs(struct contam *c, const char *const *files, size_t n, struct err *e)
 		filter_abort(f);
 		return -1;
 	}
+	c->docs_in = filter_stats(f)->docs_in;
+	c->docs_kept = filter_stats(f)->docs_kept;
 	contam_report_stats(c, &extra);
 	status = filter_commit(f, buf_span(&extra), e);
 	buf_clear(&extra);
@@ -147,6 +149,7 @@ search_shards(struct contam *c, struct shards *s, struct output **out,
 	struct output *all[2];
 	size_t n = 0, i;
 
+	c->docs_in = shards_info(s)->docs;
 	if (contam_shards(c, s, out[0], e) ||
 	    (out[1] && write_shard_stats(c, shards_info(s), out[1], e)) ||
 	    write_subsets_and_table(c, e))
@@ -202,6 +205,30 @@ show_notes(const struct contam_opts *o, const struct buf *notes)
 		     n - NOTES_SHOWN);
 }
 
+/* Where most examples cannot be tested, "clean" says little. */
+static void
+warn_short(const struct contam_opts *o, const struct benchmarks *b)
+{
+	size_t i, k, n, warned = 0;
+
+	for (i = 0; i < b->n; i++) {
+		const struct benchmark *v = &b->v[i];
+
+		for (n = 0, k = v->first; k < v->first + v->n; k++)
+			n += b->ex[k].too_short;
+		if (2 * n <= v->n || !v->found)
+			continue;
+		if (warned++ < NOTES_SHOWN || o->verbose)
+			warn("%s: %zu of %zu examples have fewer than %u %s "
+			     "and cannot be tested%s", v->name, n, v->n,
+			     v->ngram, o->tokens ? "tokens" : "words",
+			     o->n > 8 ? " (-n auto takes fewer)" : "");
+	}
+	if (warned > NOTES_SHOWN && !o->verbose)
+		warn("%zu more benchmarks like these (--verbose lists all)",
+		     warned - NOTES_SHOWN);
+}
+
 /* Which fields were chosen, where that was not plain; one line for equals. */
 static void
 show_fields(const struct contam_opts *o, const struct benchmarks *b)
@@ -255,6 +282,7 @@ load(struct contam *c, struct err *e)
 	if (!rc) {
 		show_notes(o, &notes);
 		show_fields(o, &c->x.b);
+		warn_short(o, &c->x.b);
 	}
 	buf_clear(&notes);
 	if (rc)

@@ -12,7 +12,7 @@ struct contam {
 	struct bpe *bpe;
 	struct benchmark_index x;
 	struct tally tally;
-	uint64_t docs_hit;
+	uint64_t docs_in, docs_kept, docs_hit;	/* shards: kept is 0 */
 	struct buf line, tmp;	/* of contam_report_line() */
 };
 

@@ -144,6 +144,11 @@ contam_report_summary(const struct contam *c, int table)
 	if (c->o->verbose)
 		fprintf(stderr, "%zu n-grams, %.1f bytes per n-gram\n", n,
 			n ? (double)ngram_bytes(c->x.ngrams) / n : 0);
+	fprintf(stderr, "documents read        %llu\n",
+		(unsigned long long)c->docs_in);
+	if (!c->o->shards)
+		fprintf(stderr, "documents kept        %llu\n",
+			(unsigned long long)c->docs_kept);
 	fprintf(stderr, "documents with a hit  %llu\n",
 		(unsigned long long)c->docs_hit);
 	show_ignored(c);

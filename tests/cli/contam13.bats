@@ -206,7 +206,7 @@ plant() {
 	contam13 --against "$T/bench" --against "$T/bench/text.txt" \
 		--report "$T/hits" --stats "$T/stats" "$T/docs" > "$T/out" \
 		2> "$T/err"
-	run -1 grep warning "$T/err"
+	run -1 grep skipped "$T/err"
 	[ "$(values benchmark < "$T/hits" | tr '\n' ' ')" = \
 	  "array bbh bom lines text " ]
 	[ "$(values example < "$T/hits" | tr '\n' ' ')" = \
@@ -544,11 +544,11 @@ plant() {
 	contam13 --against "$T/b.jsonl" --scores "$T/scores" --table "$T/t" \
 		--stats "$T/stats" "$T/docs" > "$T/out"
 	[ ! -s "$T/out" ]
-	[ "$(sed -n 2p "$T/t" | cut -f 1-11)" = \
-		"$(printf 'b\t13\t7\t1\t2\t4\t66.6667\t7\t0.714286\t1\t0.5' |
+	[ "$(sed -n 2p "$T/t" | cut -f 1-12)" = \
+		"$(printf 'b\t13\t7\t1\t2\t4\t6\t66.6667\t7\t0.714286\t1\t0.5' |
 			sed 's/0.714286/0.571429/')" ]
 	# 3/7 sqrt((1/3) / 4 + (1/3) / 3), -0.0714286 / 0.571429
-	[ "$(sed -n 2p "$T/t" | cut -f 12-15)" = \
+	[ "$(sed -n 2p "$T/t" | cut -f 13-16)" = \
 		"$(printf '0\t-0.0714286\t0.188982\t-12.5')" ]
 	grep -q '"difference":-0.0714285' "$T/stats"
 	contam13 --against "$T/b.jsonl" --scores "$T/scores" --json --table - \
@@ -576,8 +576,52 @@ plant() {
 	sed -n '3,5p' "$T/scores" > "$T/some"
 	contam13 --against "$T/b.jsonl" --scores "$T/some" --table "$T/t" \
 		"$T/docs"
-	[ "$(sed -n 2p "$T/t" | cut -f 3-6,8-)" = \
+	[ "$(sed -n 2p "$T/t" | cut -f 3-6,9-)" = \
 		"$(printf '7\t1\t2\t4\t3\t0.333333\t-\t0.333333\t-\t0\t0\t0')" ]
+}
+
+@test "the clean share is of examples that can be tested" {
+	{ for i in 1 2 3 4 5 6; do doc $i "only five words of $i"; done
+		doc 7 "$TWENTY"; doc 8 "${TWENTY//fish/cat}"; } > "$T/b.jsonl"
+	head -6 "$T/b.jsonl" > "$T/five.jsonl"
+	for i in 1 2 3; do doc $i "nine words are enough for auto here $i w"
+	done > "$T/nine.jsonl"
+	doc 4 "x y" >> "$T/nine.jsonl"
+	{ doc d "$TWENTY"; doc e "$TWENTY"; doc f no; } > "$T/docs"
+	against=(--against "$T/b.jsonl" --against "$T/five.jsonl" --against
+		"$T/nine.jsonl")
+	contam13 "${against[@]}" --table "$T/t" -o "$T/out" "$T/docs" \
+		2> "$T/err"
+	[ "$(cut -f 1,4- "$T/t" | tr '\t' ' ')" = "$(cat <<-END
+		name short dirty clean tested clean_percent
+		b 6 1 1 2 50
+		five 6 0 0 0 -
+		nine 4 0 0 0 -
+		END
+	)" ]
+	[ "$(cat "$T/err")" = "$(cat <<-END
+		contam13: warning: b: 6 of 8 examples have fewer than 13 words and cannot be tested (-n auto takes fewer)
+		contam13: warning: five: 6 of 6 examples have fewer than 13 words and cannot be tested (-n auto takes fewer)
+		contam13: warning: nine: 4 of 4 examples have fewer than 13 words and cannot be tested (-n auto takes fewer)
+		END
+	)" ]
+	contam13 "${against[@]}" -n auto --stats "$T/stats" -o "$T/out" \
+		"$T/docs" 2> "$T/err"
+	[ "$(wc -l < "$T/err")" -eq 2 ]
+	grep -q 'b: 6 of 8 examples have fewer than 8 words and cannot be tested$' \
+		"$T/err"
+	[ "$(count nine short)" -eq 1 ]
+	grep -q '"name":"five",.*"tested":0,"clean_percent":null,' "$T/stats"
+	# exactly half is none, and documents are counted in the summary
+	doc 9 "${TWENTY//fish/dog}" >> "$T/b.jsonl"
+	sed -i 1,3d "$T/b.jsonl"
+	contam13 -v --against "$T/b.jsonl" -o "$T/out" "$T/docs" 2> "$T/err"
+	run -1 grep warning "$T/err"
+	grep -q '^documents read  *3$' "$T/err"
+	grep -q '^documents kept  *1$' "$T/err"
+	grep -q '^documents with a hit  *2$' "$T/err"
+	grep -q '^name  *n  *examples  *short  *dirty  *clean  *tested  *clean %$' \
+		"$T/err"
 }
 
 @test "--subsets: each example in one file, unchanged" {
