@@ -58,18 +58,20 @@ check_table(const struct args *a, const struct contam_opts *c)
 {
 	const char *other[] = {c->filter.output, c->filter.doc.report,
 			       c->filter.doc.stats};
+	int docs = !c->shards || filter_only_checks(&c->filter);
 	size_t i;
 
-	if (c->json && !c->shards && !c->table)
+	if (c->json && docs && !c->table)
 		args_usage(a, "--json needs --table FILE");
 	if (!c->table)
 		return;
 	if (c->shards && c->filter.output)
 		args_usage(a, "--table and -o are the same with shards: give "
 			   "one of them");
-	if (!c->shards && is_dash(c->table) && path_is_std(c->filter.output))
-		args_usage(a, "--table - needs -o FILE: stdout has the "
-			   "documents");
+	if (docs && is_dash(c->table) && path_is_std(c->filter.output))
+		args_usage(a, "--table - needs -o FILE: stdout has the %s",
+			   filter_only_checks(&c->filter) ? "findings"
+							  : "documents");
 	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++)
 		if (other[i] && !strcmp(other[i], c->table))
 			args_usage(a, "--table %s: another output has this "

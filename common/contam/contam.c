@@ -119,8 +119,10 @@ open_shards(const struct contam *c, const char *const *files, size_t n,
 static int
 table_is_seen(const struct contam *c)
 {
-	return c->o->shards && !c->o->table && !c->o->filter.output &&
-	       !c->o->json && isatty(1);
+	const struct contam_opts *o = c->o;
+
+	return o->shards && !o->table && !o->filter.output &&
+	       !o->filter.check && !o->json && isatty(1);
 }
 
 static int
@@ -140,28 +142,29 @@ write_shard_stats(const struct contam *c, const struct shard_info *info,
 	return rc;
 }
 
-/* out: report and stats, NULL if not wanted. */
+/* stats: NULL if not wanted; they and the findings are committed here. */
 static int
-search_shards(struct contam *c, struct shards *s, struct output **out,
-	      struct err *e)
+search_shards(struct contam *c, struct shards *s, struct findings *findings,
+	      struct output **stats, struct err *e)
 {
 	const struct contam_opts *o = c->o;
-	struct output *all[2];
-	size_t n = 0, i;
+	struct output *all[3];
+	size_t n;
 
 	c->docs_in = shards_info(s)->docs;
-	if (contam_shards(c, s, out[0], e) ||
-	    (out[1] && write_shard_stats(c, shards_info(s), out[1], e)) ||
+	if (contam_shards(c, s, findings, e) ||
+	    (*stats && write_shard_stats(c, shards_info(s), *stats, e)) ||
 	    write_subsets_and_table(c, e))
 		return -1;
-	for (i = 0; i < 2; i++)
-		if (out[i])
-			all[n++] = out[i];
-	out[0] = out[1] = NULL;
+	n = findings_move(findings, all, 0);
+	if (*stats)
+		all[n++] = *stats;
+	*stats = NULL;
 	if (output_commit_all(all, n, e))
 		return -1;
-	return o->table ? 0 : contam_report_table(c, o->filter.output,
-						  table_is_seen(c), e);
+	if (o->table || filter_only_checks(&o->filter))
+		return 0;
+	return contam_report_table(c, o->filter.output, table_is_seen(c), e);
 }
 
 static int
@@ -169,17 +172,18 @@ run_shards(struct contam *c, const char *const *files, size_t n,
 	   struct err *e)
 {
 	const struct doc_opts *d = &c->o->filter.doc;
-	struct output *out[2] = {NULL, NULL};
+	struct findings findings = {{NULL, NULL}};
+	struct output *stats = NULL;
 	struct shards *s = open_shards(c, files, n, e);
 	int rc = -1;
 
 	if (!s)
 		return -1;
-	if ((!d->report || (out[0] = output_open(d->report, e))) &&
-	    (!d->stats || (out[1] = output_open(d->stats, e))))
-		rc = search_shards(c, s, out, e);
-	output_abort(out[0]);
-	output_abort(out[1]);
+	if (!findings_open(&findings, &c->o->filter, e) &&
+	    (!d->stats || (stats = output_open(d->stats, e))))
+		rc = search_shards(c, s, &findings, &stats, e);
+	findings_abort(&findings);
+	output_abort(stats);
 	shards_close(s);
 	if (rc)
 		return -1;

@@ -21,7 +21,7 @@ struct contam {
 int contam_docs(struct contam *c, const char *const *files, size_t n,
 		struct filter *f, struct err *e);
 
-/* --- contam_shards.c: shards; report may be NULL --- */
+/* --- contam_shards.c --- */
 
 /*
  * A document is what is between two boundaries, with its BOS and EOS; in
@@ -29,7 +29,7 @@ int contam_docs(struct contam *c, const char *const *files, size_t n,
  * document, called "stream".
  */
 int contam_shards(struct contam *c, const struct shards *s,
-		  struct output *report, struct err *e);
+		  struct findings *findings, struct err *e);
 
 /* --- contam_report.c --- */
 

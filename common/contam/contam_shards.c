@@ -52,7 +52,7 @@ struct pass {
 	struct contam *c;
 	const struct shards *s;
 	const struct shard_info *info;
-	struct output *report;
+	struct findings *findings;
 	struct worker *worker;	/* [threads] */
 	unsigned longest;	/* the largest n */
 	int counting;
@@ -252,8 +252,7 @@ report(struct pass *x, const struct hit_doc *h, const struct shard_doc *d,
 			return -1;
 		line = contam_report_line(x->c, id, m, d ? d->from : h->start,
 					  buf_span(&x->text));
-		if (output_write(x->report, line.p, line.n, e) ||
-		    output_write(x->report, "\n", 1, e))
+		if (findings_put(x->findings, line, e))
 			return -1;
 	}
 	return 0;
@@ -267,6 +266,7 @@ write_doc(struct pass *x, const struct hit_doc *h, struct ngram_hits *hits,
 	struct span id = {"stream", 6};
 	struct shard_doc d;
 	int bounded = x->info->pieces > 0, in_pieces = !bounded;
+	int reports;
 
 	if (bounded) {
 		if (shards_doc(x->s, h->doc, &d, e))
@@ -281,11 +281,12 @@ write_doc(struct pass *x, const struct hit_doc *h, struct ngram_hits *hits,
 		tally_count(&c->tally, hits);
 		return 0;
 	}
-	tally_judge(&c->tally, hits, x->report ? &x->matches : NULL);
+	reports = findings_any(x->findings);
+	tally_judge(&c->tally, hits, reports ? &x->matches : NULL);
 	if (!hits->n)
 		return 0;
 	c->docs_hit += !in_pieces || set_add(&x->seen, id, NGRAM_NONE);
-	return x->report ? report(x, h, bounded ? &d : NULL, e) : 0;
+	return reports ? report(x, h, bounded ? &d : NULL, e) : 0;
 }
 
 static int
@@ -324,10 +325,10 @@ run_pass(struct pass *x, int counting, struct err *e)
 }
 
 int
-contam_shards(struct contam *c, const struct shards *s, struct output *to,
-	      struct err *e)
+contam_shards(struct contam *c, const struct shards *s,
+	      struct findings *findings, struct err *e)
 {
-	struct pass x = {.c = c, .s = s, .report = to};
+	struct pass x = {.c = c, .s = s, .findings = findings};
 	size_t k;
 	int i, rc = 0;
 

@@ -18,7 +18,9 @@
 
 struct filter {
 	const struct filter_opts *o;
-	struct output *out, *report, *stats;
+	struct output *out;	/* NULL: documents are not written */
+	struct output *stats;
+	struct findings findings;
 	struct doc_stats docs;
 	uint64_t cuts;
 	int found;
@@ -32,19 +34,77 @@ filter_opts_init(struct filter_opts *o)
 	doc_opts_init(&o->doc);
 }
 
+/* --- findings --- */
+
+int
+filter_only_checks(const struct filter_opts *o)
+{
+	return o->check && !o->output;
+}
+
+int
+findings_open(struct findings *x, const struct filter_opts *o, struct err *e)
+{
+	int shown = filter_only_checks(o);
+	const char *path = o->doc.report;
+
+	*x = (struct findings){{NULL, NULL}};
+	if (path && !(shown && path_is_std(path)) &&
+	    !(x->to[0] = output_open(path, e)))
+		return -1;
+	return shown && !(x->to[1] = output_open(NULL, e)) ? -1 : 0;
+}
+
+int
+findings_any(const struct findings *x)
+{
+	return x->to[0] || x->to[1];
+}
+
+int
+findings_put(struct findings *x, struct span line, struct err *e)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (x->to[i] && (output_write(x->to[i], line.p, line.n, e) ||
+				 output_write(x->to[i], "\n", 1, e)))
+			return -1;
+	return 0;
+}
+
+size_t
+findings_move(struct findings *x, struct output **all, size_t n)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (x->to[i])
+			all[n++] = x->to[i];
+		x->to[i] = NULL;
+	}
+	return n;
+}
+
+void
+findings_abort(struct findings *x)
+{
+	output_abort(x->to[0]);
+	output_abort(x->to[1]);
+	*x = (struct findings){{NULL, NULL}};
+}
+
 /* --- opening and ending --- */
 
+/* Two things must not go to stdout. */
 static int
-open_side(struct output **to, const struct filter_opts *o, const char *name,
-	  const char *path, struct err *e)
+check_std(const struct filter_opts *o, const char *name, const char *path,
+	  struct err *e)
 {
-	if (!path)
+	if (!path || !path_is_std(path) || !path_is_std(o->output))
 		return 0;
-	if (path_is_std(path) && path_is_std(o->output))
-		return err_set(e, "%s -: documents go to stdout: give -o FILE",
-			       name);
-	*to = output_open(path, e);
-	return *to ? 0 : -1;
+	return err_set(e, "%s -: %s go to stdout: give -o FILE", name,
+		       filter_only_checks(o) ? "findings" : "documents");
 }
 
 struct filter *
@@ -53,9 +113,12 @@ filter_open(const struct filter_opts *o, struct err *e)
 	struct filter *f = xcalloc(1, sizeof(*f));
 
 	f->o = o;
-	if (open_side(&f->report, o, "--report", o->doc.report, e) ||
-	    open_side(&f->stats, o, "--stats", o->doc.stats, e) ||
-	    !(f->out = output_open(o->output, e))) {
+	if ((!filter_only_checks(o) &&
+	     check_std(o, "--report", o->doc.report, e)) ||
+	    check_std(o, "--stats", o->doc.stats, e) ||
+	    findings_open(&f->findings, o, e) ||
+	    (o->doc.stats && !(f->stats = output_open(o->doc.stats, e))) ||
+	    (!filter_only_checks(o) && !(f->out = output_open(o->output, e)))) {
 		filter_abort(f);
 		return NULL;
 	}
@@ -77,7 +140,7 @@ filter_abort(struct filter *f)
 	if (!f)
 		return;
 	output_abort(f->out);
-	output_abort(f->report);
+	findings_abort(&f->findings);
 	output_abort(f->stats);
 	filter_free(f);
 }
@@ -104,7 +167,7 @@ write_stats(struct filter *f, struct span extra, struct err *e)
 int
 filter_commit(struct filter *f, struct span extra, struct err *e)
 {
-	struct output *all[3];
+	struct output *all[4];
 	size_t n = 0;
 	int status;
 
@@ -112,9 +175,9 @@ filter_commit(struct filter *f, struct span extra, struct err *e)
 		filter_abort(f);
 		return -1;
 	}
-	all[n++] = f->out;
-	if (f->report)
-		all[n++] = f->report;
+	if (f->out)
+		all[n++] = f->out;
+	n = findings_move(&f->findings, all, n);
 	if (f->stats)
 		all[n++] = f->stats;
 	status = f->o->check &&
@@ -131,12 +194,18 @@ filter_commit(struct filter *f, struct span extra, struct err *e)
 /* --- documents --- */
 
 static int
+put_line(struct filter *f, struct span line, struct err *e)
+{
+	return f->out ? output_write(f->out, line.p, line.n, e) : 0;
+}
+
+static int
 put_bad(struct filter *f, const struct doc *d, struct err *e)
 {
 	int pass = f->o->doc.on_bad == DOC_PASS;
 	struct buf *b = &f->line;
 
-	if (f->report) {
+	if (findings_any(&f->findings)) {
 		buf_reset(b);
 		buf_puts(b, "{\"id\":");
 		json_put_str(b, doc_id(d, &f->id));
@@ -147,7 +216,7 @@ put_bad(struct filter *f, const struct doc *d, struct err *e)
 		if (filter_report(f, buf_span(b), e))
 			return -1;
 	}
-	return pass ? output_write(f->out, d->line.p, d->line.n, e) : 0;
+	return pass ? put_line(f, d->line, e) : 0;
 }
 
 int
@@ -157,7 +226,7 @@ filter_keep(struct filter *f, const struct doc *d, struct err *e)
 	if (d->bad)
 		return put_bad(f, d, e);
 	doc_stats_kept(&f->docs, d);
-	return output_write(f->out, d->line.p, d->line.n, e);
+	return put_line(f, d->line, e);
 }
 
 int
@@ -198,7 +267,7 @@ filter_cut(struct filter *f, const struct doc *d, struct span text,
 	doc_stats_kept(&f->docs, &now);
 	f->cuts++;
 	retext(d, f->o->doc.text_key, text, &f->line);
-	return output_write(f->out, f->line.p, f->line.n, e);
+	return put_line(f, buf_span(&f->line), e);
 }
 
 void
@@ -230,16 +299,13 @@ filter_mark(struct filter *f, struct doc *d, const char *key,
 int
 filter_reports(const struct filter *f)
 {
-	return f->report != NULL;
+	return findings_any(&f->findings);
 }
 
 int
 filter_report(struct filter *f, struct span line, struct err *e)
 {
-	if (!f->report)
-		return 0;
-	return output_write(f->report, line.p, line.n, e) ||
-	       output_write(f->report, "\n", 1, e) ? -1 : 0;
+	return findings_put(&f->findings, line, e);
 }
 
 void

@@ -3,8 +3,9 @@
  *
  * Kept lines go byte for byte and in input order to stdout or -o, a line per
  * decision to --report, counters to --stats; --check turns "something would
- * be dropped" into status 1.  Called by one thread, in input order (the
- * write() of a docpipe).
+ * be dropped" into status 1.  With --check and without -o stdout gets the
+ * decisions, and no document is written.  Called by one thread, in input order
+ * (the write() of a docpipe).
  *
  *	struct filter *f = filter_open(&opts, &e);
  *	for each document d: one of
@@ -49,6 +50,23 @@ void filter_opts_init(struct filter_opts *o);
 	OPT_FLAG("check", &(o)->check, \
 		 "Exit with status 1 if anything is found", .brief = 1)
 
+/* Where decisions go: --report, and stdout with --check but no -o. */
+struct findings {
+	struct output *to[2];	/* NULL: not wanted */
+};
+
+/* Nonzero if stdout has the findings instead of what is written. */
+int filter_only_checks(const struct filter_opts *o);
+/* 0 or -1; abort in both cases. */
+int findings_open(struct findings *x, const struct filter_opts *o,
+		  struct err *e);
+int findings_any(const struct findings *x);
+/* A line without its LF. */
+int findings_put(struct findings *x, struct span line, struct err *e);
+/* Append the outputs to all[n..] and forget them; returns the new n. */
+size_t findings_move(struct findings *x, struct output **all, size_t n);
+void findings_abort(struct findings *x);
+
 struct filter;			/* one per program */
 
 /* Opens every output, so that a wrong name fails at once.  NULL: e. */
@@ -78,8 +96,8 @@ void filter_mark(struct filter *f, struct doc *d, const char *key,
 		 struct span value);
 
 /*
- * Write a line of the report, without its LF; does nothing without --report.
- * filter_reports(): is there one?
+ * Write a line of the report, without its LF; does nothing if nobody reads it.
+ * filter_reports(): does anybody?
  */
 int filter_reports(const struct filter *f);
 int filter_report(struct filter *f, struct span line, struct err *e);

@@ -383,7 +383,7 @@ plant() {
 	# of two keys the last counts
 	printf '{"text":"x","text":"%s"}\n' "$TWENTY" > "$T/docs"
 	run -1 contam13 --check --against "$T/b.jsonl" "$T/docs"
-	[ -z "$output" ]
+	[ "$(wc -l <<< "$output")" -eq 1 ]
 }
 
 @test "a bad line: refused, skipped, passed on; in one pass and in two" {
@@ -422,6 +422,50 @@ plant() {
 	sed 's/{/{"n":7,/' "$T/docs" | contam13 --against "$T/b.jsonl" \
 		--id-key n --report "$T/hits" > /dev/null
 	[ "$(values id < "$T/hits")" = 7 ]
+}
+
+@test "--check without -o: findings on stdout, no documents; with -o both" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	{ doc x no; doc y "$TWENTY"; doc z no; } > "$T/docs"
+	contam13 --against "$T/b.jsonl" --report "$T/want" "$T/docs" \
+		> "$T/kept"
+	for o in '' --list '--cut 9' '--max-df 5'; do
+		run -1 --separate-stderr contam13 --check $o \
+			--against "$T/b.jsonl" --stats "$T/stats" "$T/docs"
+		[ "$output" = "$(cat "$T/want")" ]
+		[ -z "$stderr" ]
+		grep -q '"docs_in":3,' "$T/stats"
+		run -1 contam13 --check $o --against "$T/b.jsonl" --report \
+			"$T/hits" "$T/docs"
+		[ "$output" = "$(cat "$T/want")" ]
+		cmp "$T/want" "$T/hits"
+		run -1 contam13 --check $o --against "$T/b.jsonl" --report - \
+			"$T/docs"
+		[ "$output" = "$(cat "$T/want")" ]
+	done
+	run -1 contam13 --check --against "$T/b.jsonl" -o "$T/out" "$T/docs"
+	[ -z "$output" ]
+	cmp "$T/kept" "$T/out"
+	run -1 contam13 --check --against "$T/b.jsonl" -o - "$T/docs"
+	[ "$output" = "$(cat "$T/kept")" ]
+	run -0 contam13 --check --against "$T/b.jsonl" "$T/kept"
+	[ -z "$output" ]
+	run -2 contam13 --check --against "$T/b.jsonl" --stats - "$T/docs"
+	[[ "$output" == *"--stats -: findings go to stdout"* ]]
+	run -2 contam13 --check --against "$T/b.jsonl" --table - "$T/docs"
+	[[ "$output" == *"stdout has the findings"* ]]
+	# shards: findings, not the table
+	"$BIN/tok-train" -q --vocab-size 300 -o "$T/t.json" "$DATA/web.jsonl"
+	"$BIN/pack" -q --tokenizer "$T/t.json" -o "$T/s" "$T/docs"
+	tokens=(contam13 --against "$T/b.jsonl" --tokens --tokenizer
+		"$T/t.json" --check)
+	run -1 "${tokens[@]}" --report "$T/hits" "$T/s"
+	[ "$output" = "$(cat "$T/hits")" ]
+	[ "$(values id < "$T/hits")" = y ]
+	run -1 "${tokens[@]}" -o "$T/table" "$T/s"
+	[ -z "$output" ]
+	[ "$(sed -n 2p "$T/table" | cut -f 5)" -eq 1 ]
+	run -2 "${tokens[@]}" --json "$T/s"
 }
 
 @test "--check: 1 on a hit, with each action; 0 without" {

@@ -87,6 +87,30 @@ chain() {
 	[ "$(dedup --exact "$T/in" | ids)" = "1 2 3 4 " ]
 }
 
+@test "--check without -o: findings on stdout, no documents; with -o both" {
+	local o
+	{ docs < <(printf '%s\n' 'one two three' 'four five' 'one two three' \
+		"$(yes loop | head -n 40 | tr '\n' ' ')"); } > "$T/in"
+	for o in '--exact' '--near' '--exact --repeats' \
+		'--spans --span-bytes 9' '--repeats --mark'; do
+		dedup $o --report "$T/want" -o "$T/kept" "$T/in"
+		run -1 --separate-stderr dedup --check $o "$T/in"
+		[ "$output" = "$(cat "$T/want")" ]
+		[ -z "$stderr" ]
+		run -1 dedup --check $o --report "$T/r" -o "$T/out" "$T/in"
+		[ -z "$output" ]
+		cmp "$T/want" "$T/r"
+		cmp "$T/kept" "$T/out"
+	done
+	head -n 2 "$T/in" > "$T/clean"
+	run -0 dedup --check "$T/clean"
+	[ -z "$output" ]
+	# a bad line that is skipped is one, but not a duplicate
+	echo '{' >> "$T/clean"
+	run -0 --separate-stderr dedup --check --on-bad skip "$T/clean"
+	[[ "$output" == '{"id":"'"$T/clean"':3","action":"skip",'* ]]
+}
+
 @test "counters: in = kept + dropped + bad, digests of what is kept" {
 	{ cat "$WEB"; echo broken; head -20 "$WEB"; } > "$T/in"
 	dedup --exact --on-bad pass --stats "$T/s" -o "$T/out" "$T/in" \
