@@ -7,12 +7,14 @@
 #include "record/prompt.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/path.h"
 #include "stream/input.h"
+#include "stream/sniff.h"
 
 struct prompt_reader {
 	struct input *in;
@@ -66,13 +68,138 @@ bad(const struct prompt_line *l, struct err *e, const char *what,
 		       found);
 }
 
+/*
+ * Benchmarks as their makers publish them, and the jq program that makes lines
+ * to score of them; and other files that people have.  An object is of the
+ * first kind of which it has all keys.
+ */
+static const struct {
+	enum prompt_kind kind;
+	const char *keys, *name, *program;
+} published[] = {
+	{ PROMPT_SCORE, "question choices.text choices.label answerKey",
+	  "ARC or a benchmark like it", ". as $q | {context: .question, "
+	  "choices: [.choices.text[] | \" \" + .], answer: (.choices.label "
+	  "| index($q.answerKey))}" },
+	{ PROMPT_SCORE, "question.stem question.choices answerKey",
+	  "ARC as published", ". as $q | {id, context: .question.stem, "
+	  "choices: [.question.choices[].text | \" \" + .], answer: "
+	  "([.question.choices[].label] | index($q.answerKey))}" },
+	{ PROMPT_SCORE, "question_stem choices.text choices.label answerKey",
+	  "OpenBookQA", ". as $q | {id, context: .question_stem, choices: "
+	  "[.choices.text[] | \" \" + .], answer: (.choices.label | "
+	  "index($q.answerKey))}" },
+	{ PROMPT_SCORE, "question choices answer", "MMLU", "{context: "
+	  "(.question + \"\\nAnswer:\"), choices: [.choices[] | \" \" + .], "
+	  "answer}" },
+	{ PROMPT_SCORE, "ctx endings label", "HellaSwag", "{context: .ctx, "
+	  "choices: [.endings[] | \" \" + .], answer: (.label | tonumber)}" },
+	{ PROMPT_SCORE, "goal sol1 sol2 label", "PIQA", "{context: "
+	  "(\"Question: \" + .goal + \"\\nAnswer:\"), choices: [\" \" + "
+	  ".sol1, \" \" + .sol2], answer: .label}" },
+	{ PROMPT_SCORE, "sentence option1 option2 answer", "WinoGrande",
+	  "(.sentence | split(\"_\")) as [$a, $b] | {context: ($a | "
+	  "rtrimstr(\" \")), choices: [.option1, .option2 | \" \" + . + $b], "
+	  "answer: (.answer | tonumber - 1)}" },
+	{ PROMPT_SCORE, "passage question answer", "BoolQ", "{context: "
+	  "(.passage + \"\\nQuestion: \" + .question + \"?\\nAnswer:\"), "
+	  "choices: [\" no\", \" yes\"], answer: (if .answer then 1 else 0 "
+	  "end)}" },
+	{ PROMPT_SCORE, "question answer", "a benchmark like GSM8K",
+	  "{context: (\"Question: \" + .question + \"\\nAnswer:\"), "
+	  "continuation: (\" \" + .answer)}" },
+	{ PROMPT_SCORE, "query choices gold", "a benchmark as evaluation "
+	  "harnesses read it", "{context: .query, choices: [.choices[] | \" \" "
+	  "+ .], answer: .gold}" },
+	{ PROMPT_SCORE, "prompt completion", "a set of prompts with their "
+	  "completions", "{context: .prompt, continuation: .completion}" },
+	{ PROMPT_SCORE, "text", "a file of documents; to score the last word, "
+	  "as LAMBADA does", "(.text | split(\" \")) as $w | {context: "
+	  "($w[:-1] | join(\" \")), continuation: (\" \" + $w[-1])}" },
+	{ PROMPT_SCORE, "prompt", "a file of prompts to continue, not of lines "
+	  "to score", NULL },
+	{ PROMPT_WRITE, "messages", "a chat: apply its template to get a "
+	  "prompt", NULL },
+	{ PROMPT_WRITE, "context", "a file of lines to score", "{prompt: "
+	  ".context}" },
+	{ PROMPT_WRITE, "text", "a file of documents", "{prompt: .text}" },
+	{ PROMPT_WRITE, "question", "a benchmark", "{prompt: .question}" },
+};
+
+static int
+has_keys(const struct json *j, const char *keys)
+{
+	char path[64];
+
+	while (*keys) {
+		size_t n = strcspn(keys, " ");
+
+		snprintf(path, sizeof(path), "%.*s", (int)n, keys);
+		if (!json_get(j, path))
+			return 0;
+		keys += n + (keys[n] == ' ');
+	}
+	return 1;
+}
+
+/* A key is missing: say what there is instead, and how to convert it. */
+static int
+missing(const struct prompt_reader *r, const struct prompt_line *l,
+	const char *key, struct span line, struct err *e)
+{
+	const char *other = sniff_object(line);
+	struct buf b = {0};
+	size_t n = sizeof(published) / sizeof(*published), i = 0;
+
+	buf_printf(&b, "%s is missing, found ", key);
+	sniff_keys(line, &b);
+	while (i < n && (published[i].kind != r->kind ||
+			 !has_keys(l->json, published[i].keys)))
+		i++;
+	if (other)
+		buf_printf(&b, ": %s", other);
+	else if (i < n && published[i].program)
+		buf_printf(&b, ": this is %s (jq -c '%s' FILE | ...)",
+			   published[i].name, published[i].program);
+	else if (i < n)
+		buf_printf(&b, ": this is %s", published[i].name);
+	buf_putc(&b, '\0');
+	bad(l, e, b.p, "");
+	buf_clear(&b);
+	return -1;
+}
+
+/* The line is not an object: what is it? */
+static int
+no_object(const struct prompt_reader *r, const struct prompt_line *l,
+	  struct span line, const char *fault, struct err *e)
+{
+	const char *key = r->kind == PROMPT_WRITE ? "prompt" : "context";
+	const char *what = sniff_line(line, key);
+
+	while (line.n && strchr(" \t", *line.p) && *line.p)
+		line.p++, line.n--;
+	if (l->lineno != 1 || !what || !line.n)
+		return err_set(e, "%s", fault);
+	if (*line.p == '"' && r->kind == PROMPT_WRITE)
+		what = "this is a JSON string (jq -c '{prompt: .}' FILE | "
+		       "...)";
+	else if (!strncmp(what, "plain text", 10) || *line.p == '"')
+		what = r->kind == PROMPT_WRITE ?
+			"this is plain text (jq -Rc '{prompt: .}' FILE | ... "
+			"makes a prompt of each line, jq -Rsc of the file)" :
+			"this is plain text; to score the last word of each "
+			"line: (jq -Rc 'split(\" \") as $w | {context: "
+			"($w[:-1] | join(\" \")), continuation: (\" \" + "
+			"$w[-1])}' FILE | ...)";
+	return bad(l, e, "", what);
+}
+
 /* A string, or an array of ids. */
 static int
 get_text(struct prompt_line *l, const struct json *j, const char *name,
 	 struct prompt_text *t, struct err *e)
 {
-	if (!j)
-		return bad(l, e, name, " is missing");
 	if (j->type == JSON_STRING) {
 		t->text = j->str;
 		return 0;
@@ -131,13 +258,20 @@ get_ahead(struct prompt_line *l, const struct json *j, struct err *e)
 }
 
 static int
-get_score(struct prompt_line *l, const struct json *j, struct err *e)
+get_score(const struct prompt_reader *r, struct prompt_line *l,
+	  struct span line, struct err *e)
 {
+	const struct json *j = l->json, *context = json_get(j, "context");
 	const struct json *one = json_get(j, "continuation");
+	const struct json *choices = json_get(j, "choices");
 
-	if (get_text(l, json_get(j, "context"), "context", &l->context, e) < 0)
+	if (!context)
+		return missing(r, l, "context", line, e);
+	if (!choices && !one)
+		return missing(r, l, "continuation", line, e);
+	if (get_text(l, context, "context", &l->context, e) < 0)
 		return -1;
-	if (json_get(j, "choices")) {
+	if (choices) {
 		if (one)
 			return bad(l, e, "continuation", " and choices: "
 				   "expected one of them");
@@ -169,24 +303,29 @@ static int
 parse(struct prompt_reader *r, const char *p, size_t n, struct prompt_line *l,
       struct err *e)
 {
+	struct span line = {p, n};
+	const struct json *prompt;
 	struct buf where = {0};
+	struct err fault = {0};
 
 	l->file = r->chunk.name;
 	l->lineno = r->lineno;
 	l->answer = -1;
 	buf_printf(&where, "%s:%" PRIu64, l->file, l->lineno);
 	buf_putc(&where, '\0');
-	l->json = json_parse(p, n, where.p, e);
+	l->json = json_parse(p, n, where.p, &fault);
+	if (l->json && l->json->type != JSON_OBJECT)
+		err_set(&fault, "%s: the line is not an object", where.p);
 	buf_clear(&where);
-	if (!l->json)
-		return -1;
-	if (l->json->type != JSON_OBJECT)
-		return bad(l, e, "the line is not an object", "");
+	if (fault.set)
+		return no_object(r, l, line, fault.msg, e);
 	get_id(l, l->json);
 	if (r->kind == PROMPT_SCORE)
-		return get_score(l, l->json, e);
-	return get_text(l, json_get(l->json, "prompt"), "prompt", &l->context,
-			e);
+		return get_score(r, l, line, e);
+	prompt = json_get(l->json, "prompt");
+	if (!prompt)
+		return missing(r, l, "prompt", line, e);
+	return get_text(l, prompt, "prompt", &l->context, e);
 }
 
 static int
