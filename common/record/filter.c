@@ -11,10 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/mem.h"
 #include "base/path.h"
 #include "stream/json.h"
 #include "stream/json_scan.h"
+
+enum { SOURCES_MAX = 100000 };
+
+/* Counts of a source. */
+struct source {
+	char *name;		/* NULL: documents without one, and bad lines */
+	size_t n;
+	uint64_t in, kept, dropped, bad, cut, found, bytes_in, bytes_kept;
+};
 
 struct filter {
 	const struct filter_opts *o;
@@ -23,7 +35,12 @@ struct filter {
 	struct findings findings;
 	struct doc_stats docs;
 	uint64_t cuts;
-	int found;
+	int found, found_now;	/* ever; in the next document */
+	struct source *source;	/* in order of appearance */
+	size_t nsource, sourcecap;
+	uint32_t *slot;		/* number + 1, by hash */
+	size_t mask;
+	struct source *now;	/* of the current document, or NULL */
 	struct buf line, marked, id;
 };
 
@@ -128,6 +145,12 @@ filter_open(const struct filter_opts *o, struct err *e)
 static void
 filter_free(struct filter *f)
 {
+	size_t i;
+
+	for (i = 0; i < f->nsource; i++)
+		free(f->source[i].name);
+	free(f->source);
+	free(f->slot);
 	buf_clear(&f->line);
 	buf_clear(&f->marked);
 	buf_clear(&f->id);
@@ -145,6 +168,35 @@ filter_abort(struct filter *f)
 	filter_free(f);
 }
 
+static void
+put_sources(const struct filter *f, struct buf *b)
+{
+	size_t i;
+
+	json_put_key(b, "sources");
+	buf_putc(b, '[');
+	for (i = 0; i < f->nsource; i++) {
+		const struct source *s = &f->source[i];
+
+		buf_puts(b, i ? ",{" : "{");
+		json_put_key(b, "source");
+		if (s->name)
+			json_put_str(b, (struct span){s->name, s->n});
+		else
+			buf_puts(b, "null");
+		json_put_key_uint(b, "docs_in", s->in);
+		json_put_key_uint(b, "docs_kept", s->kept);
+		json_put_key_uint(b, "docs_dropped", s->dropped);
+		json_put_key_uint(b, "docs_bad", s->bad);
+		json_put_key_uint(b, "docs_cut", s->cut);
+		json_put_key_uint(b, "docs_found", s->found);
+		json_put_key_uint(b, "bytes_in", s->bytes_in);
+		json_put_key_uint(b, "bytes_kept", s->bytes_kept);
+		buf_putc(b, '}');
+	}
+	buf_putc(b, ']');
+}
+
 static int
 write_stats(struct filter *f, struct span extra, struct err *e)
 {
@@ -160,6 +212,8 @@ write_stats(struct filter *f, struct span extra, struct err *e)
 		buf_putc(b, ',');
 		buf_put(b, extra.p, extra.n);
 	}
+	if (f->o->source_key)
+		put_sources(f, b);
 	buf_puts(b, "}\n");
 	return output_write(f->stats, b->p, b->n, e);
 }
@@ -191,7 +245,109 @@ filter_commit(struct filter *f, struct span extra, struct err *e)
 	return status;
 }
 
+/* --- sources --- */
+
+static size_t
+slot_of(const struct filter *f, const char *name, size_t n)
+{
+	size_t at = name ? (size_t)XXH3_64bits(name, n) : 0;
+	const struct source *s;
+
+	for (;; at++) {
+		at &= f->mask;
+		if (!f->slot[at])
+			return at;
+		s = &f->source[f->slot[at] - 1];
+		if (!s->name == !name && s->n == n &&
+		    (!n || !memcmp(s->name, name, n)))
+			return at;
+	}
+}
+
+static void
+grow_slots(struct filter *f)
+{
+	size_t i, slots = f->slot ? 2 * (f->mask + 1) : 64;
+
+	free(f->slot);
+	f->slot = xcalloc(slots, sizeof(*f->slot));
+	f->mask = slots - 1;
+	for (i = 0; i < f->nsource; i++)
+		f->slot[slot_of(f, f->source[i].name, f->source[i].n)] =
+			(uint32_t)i + 1;
+}
+
+/* Set f->now to the source of that name; NULL: none. */
+static int
+find_source(struct filter *f, const char *name, size_t n, struct err *e)
+{
+	size_t at;
+
+	if (!f->slot || 2 * f->nsource > f->mask)
+		grow_slots(f);
+	at = slot_of(f, name, n);
+	if (!f->slot[at] && f->nsource == SOURCES_MAX)
+		return err_set(e, "more than %d different values of the key "
+			       "%s", SOURCES_MAX, f->o->source_key);
+	if (!f->slot[at]) {
+		struct source s = {.n = n};
+
+		if (name) {
+			s.name = xmalloc(n + 1);
+			memcpy(s.name, name, n);
+		}
+		GROW(f->source, f->sourcecap, f->nsource + 1);
+		f->source[f->nsource++] = s;
+		f->slot[at] = (uint32_t)f->nsource;
+	}
+	f->now = &f->source[f->slot[at] - 1];
+	return 0;
+}
+
+/* The source of a document: a string, or a number as it is written. */
+static int
+enter_source(struct filter *f, const struct doc *d, struct err *e)
+{
+	struct span s = {NULL, 0};
+	struct json *j = NULL;
+	int rc;
+
+	if (!d->bad)
+		s = json_scan_find(d->line, f->o->source_key);
+	while (s.n && strchr(" \t\r\n", s.p[s.n - 1]))
+		s.n--;
+	if (s.n && *s.p == '"') {
+		j = json_parse(s.p, s.n, "source", e);
+		if (!j)
+			return -1;
+		s = j->str;
+		s.p = s.n ? s.p : "";
+	} else if (!s.n || !strchr("-0123456789", *s.p)) {
+		s = (struct span){NULL, 0};
+	}
+	rc = find_source(f, s.p, s.n, e);
+	json_free(j);
+	return rc;
+}
+
 /* --- documents --- */
+
+/* A document arrives. */
+static int
+enter(struct filter *f, const struct doc *d, struct err *e)
+{
+	doc_stats_in(&f->docs, d);
+	if (f->o->source_key) {
+		if (enter_source(f, d, e))
+			return -1;
+		f->now->in++;
+		f->now->bad += d->bad != 0;
+		f->now->bytes_in += d->text.n;
+		f->now->found += f->found_now;
+	}
+	f->found_now = 0;
+	return 0;
+}
 
 static int
 put_line(struct filter *f, struct span line, struct err *e)
@@ -222,20 +378,30 @@ put_bad(struct filter *f, const struct doc *d, struct err *e)
 int
 filter_keep(struct filter *f, const struct doc *d, struct err *e)
 {
-	doc_stats_in(&f->docs, d);
+	if (enter(f, d, e))
+		return -1;
 	if (d->bad)
 		return put_bad(f, d, e);
 	doc_stats_kept(&f->docs, d);
+	if (f->now) {
+		f->now->kept++;
+		f->now->bytes_kept += d->text.n;
+	}
 	return put_line(f, d->line, e);
 }
 
 int
 filter_drop(struct filter *f, const struct doc *d, struct err *e)
 {
-	doc_stats_in(&f->docs, d);
+	if (enter(f, d, e))
+		return -1;
 	if (d->bad)
 		return put_bad(f, d, e);
 	doc_stats_dropped(&f->docs, d);
+	if (f->now) {
+		f->now->dropped++;
+		f->now->found++;
+	}
 	return 0;
 }
 
@@ -259,13 +425,20 @@ filter_cut(struct filter *f, const struct doc *d, struct span text,
 {
 	struct doc now = *d;
 
-	doc_stats_in(&f->docs, d);
+	if (enter(f, d, e))
+		return -1;
 	if (d->bad)
 		return put_bad(f, d, e);
 	now.text = text;
 	now.digest = doc_digest(text);
 	doc_stats_kept(&f->docs, &now);
 	f->cuts++;
+	if (f->now) {
+		f->now->kept++;
+		f->now->cut++;
+		f->now->found++;
+		f->now->bytes_kept += text.n;
+	}
 	retext(d, f->o->doc.text_key, text, &f->line);
 	return put_line(f, buf_span(&f->line), e);
 }
@@ -279,7 +452,7 @@ filter_mark(struct filter *f, struct doc *d, const char *key,
 	struct json_walk w;
 	size_t n = d->line.n;
 
-	f->found = 1;
+	f->found = f->found_now = 1;
 	while (d->line.p[n - 1] != '}')
 		n--;
 	buf_reset(b);
@@ -311,7 +484,7 @@ filter_report(struct filter *f, struct span line, struct err *e)
 void
 filter_found(struct filter *f)
 {
-	f->found = 1;
+	f->found = f->found_now = 1;
 }
 
 struct doc_stats *

@@ -468,6 +468,43 @@ plant() {
 	run -2 "${tokens[@]}" --json "$T/s"
 }
 
+@test "--source-key: counts by source, which add up" {
+	doc a "$TWENTY" > "$T/b.jsonl"
+	cat > "$T/docs" <<-END
+	{"text":"$TWENTY","meta":{"source":"w\u0065b"}}
+	{"text":"four","meta":{"source":"web"}}
+	{"text":"seven x","meta":{"source":7}}
+	{"text":"a $TWENTY","meta":{"source":["web"]}}
+	{"text":"none"}
+	{
+	{"text":"empty","meta":{"source":""}}
+	END
+	run_source() {
+		contam13 -q --against "$T/b.jsonl" --on-bad skip --source-key \
+			meta.source --stats "$T/stats" "$@" "$T/docs" > "$T/out"
+		sed 's/.*"sources":\[{\(.*\)}\]}/\1/; s/},{/\n/g; s/"[a-z_]*"://g' \
+			"$T/stats"
+	}
+	n=${#TWENTY}
+	# in kept dropped bad cut found bytes_in bytes_kept
+	[ "$(run_source)" = "$(printf '%s\n' \
+		"\"web\",2,1,1,0,0,1,$((n + 4)),4" '"7",1,1,0,0,0,0,7,7' \
+		"null,3,1,1,1,0,1,$((n + 6)),4" '"",1,1,0,0,0,0,5,5')" ]
+	run_source > "$T/one"
+	run_source --max-df 5 | cmp - "$T/one"
+	[ "$(run_source --list | head -1)" = \
+		"\"web\",2,2,0,0,0,1,$((n + 4)),$((n + 4))" ]
+	sed -i "1s/$TWENTY/$TWENTY and more text/" "$T/docs"
+	[ "$(run_source --cut 3 | head -1)" = \
+		"\"web\",2,2,0,0,1,1,$((n + 18)),$((4 + 11))" ]
+	run -2 contam13 --against "$T/b.jsonl" --source-key x "$T/docs"
+	[[ "$output" == *"--source-key"*"--stats"* ]]
+	seq -f '{"text":"a","n":%.0f}' 100001 > "$T/docs"
+	run -2 contam13 --against "$T/b.jsonl" --source-key n --stats \
+		"$T/stats" -o "$T/out" "$T/docs"
+	[[ "$output" == *"more than 100000 different values of the key n" ]]
+}
+
 @test "--check: 1 on a hit, with each action; 0 without" {
 	doc a "$TWENTY" > "$T/b.jsonl"
 	for o in '' --list '--cut 10'; do

@@ -111,6 +111,24 @@ chain() {
 	[[ "$output" == '{"id":"'"$T/clean"':3","action":"skip",'* ]]
 }
 
+@test "--source-key: counts by source, for what is dropped, cut and marked" {
+	line() { printf '{"s":"%s","text":"%s"}\n' "$1" "$2"; }
+	{ line a "$(words c 1 30)"; line b "$(words c 1 30)"; line b x
+		line a "$(yes loop | head -n 40 | tr '\n' ' ')"; } > "$T/in"
+	count() {
+		dedup "$@" --source-key s --stats "$T/s" "$T/in" > "$T/out"
+		sed 's/.*"sources":\[{\(.*\)}\]}/\1/; s/},{/ /g; s/"[a-z_]*"://g' \
+			"$T/s"
+	}
+	n=$(words c 1 30 | tr -d '\n' | wc -c)
+	[ "$(count --exact --repeats)" = \
+		"\"a\",2,1,1,0,0,1,$((n + 200)),$n \"b\",2,1,1,0,0,1,$((n + 1)),1" ]
+	[ "$(count --repeats --mark)" = \
+		"\"a\",2,2,0,0,0,1,$((n + 200)),$((n + 200)) \"b\",2,2,0,0,0,0,$((n + 1)),$((n + 1))" ]
+	[[ "$(count --spans --span-bytes 50 --min-left 0)" == \
+		*"\"b\",2,2,0,0,1,1,$((n + 1)),1" ]]
+}
+
 @test "counters: in = kept + dropped + bad, digests of what is kept" {
 	{ cat "$WEB"; echo broken; head -20 "$WEB"; } > "$T/in"
 	dedup --exact --on-bad pass --stats "$T/s" -o "$T/out" "$T/in" \
