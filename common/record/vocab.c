@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "record/vocab_priv.h"
 
 const uint8_t vocab_id_byte[256] = {
@@ -172,10 +173,14 @@ fingerprint(const struct vocab *v)
 		mix(&h, how, sizeof(how[0]));
 	}
 	for (size_t i = 0; i < v->nspecial; i++) {
-		uint32_t s[3] = {v->special[i].id,
-			(uint32_t)v->special[i].special,
-			(uint32_t)v->special[i].normalized};
+		const struct vocab_special *x = &v->special[i];
+		uint32_t s[3] = {x->id, (uint32_t)x->special,
+			(uint32_t)x->normalized};
 
+		if (!x->special)
+			s[2] |= (uint32_t)(x->lstrip << 1 | x->rstrip << 2 |
+				x->single_word << 3 |
+				(x->normalized && v->metaspace) << 4);
 		mix(&h, s, sizeof(s));
 	}
 	return XXH3_64bits_digest(&h);
@@ -246,7 +251,8 @@ build_special(struct vocab *v, const char *const *special, size_t n,
 				       (long long)same);
 		names_add(names, id);
 		v->flags[id] = VOCAB_SPECIAL | VOCAB_ADDED;
-		v->special[i] = (struct vocab_special){v->token[id], id, 1, 0};
+		v->special[i] = (struct vocab_special){
+			.text = v->token[id], .id = id, .special = 1};
 	}
 	return 0;
 }
@@ -311,6 +317,16 @@ vocab_bound(const struct vocab *v, const char *name, int64_t own,
 	err_set(e, "--%s-token %s: no such token in the vocabulary", what,
 		name);
 	return -1;
+}
+
+const struct vocab_special *
+vocab_added(const struct vocab *v, uint32_t id)
+{
+	size_t i;
+
+	FIND_FIRST(i, 0, v->nspecial, v->special[i].id >= id);
+	return i < v->nspecial && v->special[i].id == id ? &v->special[i] :
+		NULL;
 }
 
 static void

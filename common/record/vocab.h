@@ -27,13 +27,14 @@ enum vocab_kind {
  * An added token.  The text of a special one is ordinary text when it occurs
  * in a document.  Others are cut out of the text first, as tokenizers does
  * (GPT-NeoX's runs of spaces): before normalization, or after it if
- * `normalized` is set.
+ * `normalized` is set; with the white space before or after it (lstrip,
+ * rstrip); only where no letter is next to it (single_word).
  */
 struct vocab_special {
 	struct span text;
 	uint32_t id;
 	int special;		/* "special": true in added_tokens */
-	int normalized;
+	int normalized, lstrip, rstrip, single_word;
 };
 
 /* Where SentencePiece puts a U+2581 in front.  Added tokens cut a text into
@@ -73,6 +74,8 @@ struct vocab {
 	int nfc;		/* normalizer NFC */
 	int add_prefix_space;	/* ByteLevel add_prefix_space */
 	enum vocab_prepend sp_prepend;
+	int metaspace;		/* U+2581 comes with splitting, so after added
+				   tokens, not with normalization */
 	int sp_split;		/* Metaspace split: a cut before each U+2581 */
 	int byte_fallback, fuse_unk;
 	int ignore_merges;	/* look up whole pre-tokens first */
@@ -144,6 +147,9 @@ struct vocab *vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 void vocab_json(const struct vocab *v, struct buf *b);
 void vocab_tiktoken(const struct vocab *v, struct buf *b);
 void vocab_config_json(const struct vocab *v, int64_t max_len, struct buf *b);
+
+/* The added token with this id, or NULL. */
+const struct vocab_special *vocab_added(const struct vocab *v, uint32_t id);
 
 /* Byte 0..255 to its GPT-2 id and back. */
 extern const uint8_t vocab_byte_id[256], vocab_id_byte[256];

@@ -99,7 +99,7 @@ read_added_one(struct vocab_load *l, const struct json *t, int64_t *next)
 {
 	struct vocab *v = l->v;
 	const struct json *c = json_get(t, "content"), *id = json_get(t, "id");
-	struct vocab_special s = {{NULL, 0}, 0, 0, 0};
+	struct vocab_special s = {.id = 0};
 	int64_t have;
 
 	if (!c || c->type != JSON_STRING || c->str.n == 0 || !id ||
@@ -119,12 +119,9 @@ read_added_one(struct vocab_load *l, const struct json *t, int64_t *next)
 	s.id = (uint32_t)have;
 	s.special = vocab_flag(l, t, "special", 0);
 	s.normalized = vocab_flag(l, t, "normalized", !s.special);
-	if (!s.special && (vocab_flag(l, t, "lstrip", 0) ||
-			   vocab_flag(l, t, "rstrip", 0) ||
-			   vocab_flag(l, t, "single_word", 0)))
-		return vocab_fail(l, "added_tokens: '%.*s': lstrip, rstrip and "
-				 "single_word are supported only in special "
-				 "tokens", (int)c->str.n, c->str.p);
+	s.lstrip = vocab_flag(l, t, "lstrip", 0);
+	s.rstrip = vocab_flag(l, t, "rstrip", 0);
+	s.single_word = vocab_flag(l, t, "single_word", 0);
 	if (s.id < v->n && l->name[s.id].p &&
 	    !span_eq(l->name[s.id], c->str))
 		return vocab_fail(l, "added_tokens: '%.*s' and '%.*s' have the "

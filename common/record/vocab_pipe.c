@@ -221,7 +221,7 @@ pre_metaspace(struct vocab_load *l, const struct json *j, int alone)
 				  "not supported", (int)scheme->str.n,
 				  scheme->str.p);
 	v->sp_split = vocab_flag(l, j, "split", 1);
-	l->metaspace = l->sp_replace = 1;
+	v->metaspace = l->sp_replace = 1;
 	return 0;
 }
 
@@ -331,7 +331,7 @@ int
 vocab_set_kind(struct vocab_load *l)
 {
 	struct vocab *v = l->v;
-	int sp = l->sp_replace || v->sp_prepend || l->metaspace;
+	int sp = l->sp_replace || v->sp_prepend || v->metaspace;
 
 	if (l->byte_level && (sp || v->byte_fallback))
 		return vocab_fail(l, "both byte-level and SentencePiece");

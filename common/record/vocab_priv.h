@@ -36,7 +36,7 @@ struct vocab_load {
 	const struct json *root, *model, *vocab;
 	struct span *name;	/* [v->n] as in the file */
 	struct name_table names;
-	int byte_level, metaspace, sp_replace;
+	int byte_level, sp_replace;
 	int from_file;
 };
 

@@ -231,7 +231,7 @@ add_specials(struct vocab *v, const struct published *pub)
 		v->special = xreallocarray(v->special, v->nspecial + 1,
 					   sizeof(*v->special));
 		v->special[v->nspecial++] = (struct vocab_special){
-			v->token[id], id, 1, 0};
+			.text = v->token[id], .id = id, .special = 1};
 	}
 	v->eos = pub->special[0].id;
 }

@@ -4,10 +4,9 @@
  * The text as the tokenizer splits it is made in `norm`, with the origin of
  * each of its bytes.  The tokens are then laid on it one after another.  Two
  * things are not part of it.  One is the space that the tokenizer puts before
- * a text, or before each section after an added token: it shows in that the
- * tokens have more bytes than the text.  The other is the unknown token,
- * which goes as far as the next token is found; so does what bpe_units() gives
- * for a character that SentencePiece cannot express.
+ * a text, or before each section after an added token.  The other is the
+ * unknown token, which goes as far as the next token is found; so does what
+ * bpe_units() gives for a character that SentencePiece cannot express.
  */
 #include "tokenizer/align.h"
 
@@ -17,6 +16,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
+#include "tokenizer/bpe_added_priv.h"
 
 struct align_origin {
 	uint32_t start, end;	/* in the text */
@@ -135,29 +135,113 @@ skip_unknown(const struct align *x, size_t p, struct span next)
 	return p;
 }
 
+/* Is it matched in a text where U+2581 has replaced the spaces? */
 static int
-is_added(const struct vocab *v, uint32_t id)
+sees_marks(const struct align *x, const struct vocab_special *s)
 {
-	size_t i;
+	return x->v->kind == VOCAB_SENTENCEPIECE && s->normalized &&
+		!x->v->metaspace;
+}
 
-	for (i = 0; i < v->nspecial; i++)
-		if (v->special[i].id == id)
-			return 1;
+/* White space at p that s may strip. */
+static size_t
+white(const struct align *x, const struct vocab_special *s, size_t p)
+{
+	size_t n = x->norm.n - p;
+	unsigned len = 0;
+
+	if (matches(x, p, span_str(VOCAB_SPACE)))
+		return x->from[p].start == x->from[p + 1].start &&
+			!sees_marks(x, s) ? 3 : 0;	/* was a space */
+	if (n && (uc_class(uc_next(x->norm.p + p, n, &len)) & UC_SPACE))
+		return len;
 	return 0;
 }
 
-/* Bytes that the tokens have more than the text; 0: unknown. */
-static size_t
-excess(const struct align *x, const uint32_t *ids, size_t n)
+/* An added token's text as it is in norm. */
+static struct span
+added_text(const struct align *x, const struct vocab_special *s,
+	   struct buf *tmp)
 {
-	size_t i, sum = 0;
+	struct span t = s->text;
 
-	for (i = 0; i < n; i++) {
-		if (is_unknown(x->v, ids[i]))
-			return 0;
-		sum += token_of(x->v, ids[i]).n;
-	}
-	return sum > x->norm.n ? sum - x->norm.n : 0;
+	if (x->v->nfc && !uc_nfc(t, tmp))
+		return buf_span(tmp);
+	if (x->v->kind != VOCAB_SENTENCEPIECE)
+		return t;
+	buf_reset(tmp);
+	if (sees_marks(x, s) && x->v->sp_prepend == VOCAB_PREPEND_EACH)
+		buf_puts(tmp, VOCAB_SPACE);
+	for (size_t i = 0; i < t.n; i++)
+		if (t.p[i] == ' ')
+			buf_puts(tmp, VOCAB_SPACE);
+		else
+			buf_putc(tmp, t.p[i]);
+	return buf_span(tmp);
+}
+
+/* Does the next token, cut out first, keep this one from stripping at p? */
+static int
+is_taken(const struct align *x, const struct vocab_special *s,
+	 const struct vocab_special *next, size_t p)
+{
+	struct buf tmp = {0};
+	int rc;
+
+	if (!s->normalized || !next || next->special || next->normalized)
+		return 0;
+	rc = next->lstrip || matches(x, p, added_text(x, next, &tmp));
+	buf_clear(&tmp);
+	return rc;
+}
+
+/* Is added token s, spelled t, cut out at p? */
+static int
+is_cut(const struct align *x, const struct vocab_special *s,
+       const struct vocab_special *next, size_t p, struct span t)
+{
+	struct span all = buf_span(&x->norm);
+
+	if (!matches(x, p, t))
+		return 0;
+	if (is_taken(x, s, next, p + t.n))
+		all.n = p + t.n;
+	return !s->single_word || !bpe_added_in_word(all, p, p + t.n);
+}
+
+/*
+ * The end of an added token at p, with what it strips; 0: it is not there.
+ * put: a space before p is not part of norm.
+ */
+static size_t
+added_end(const struct align *x, const struct vocab_special *s,
+	  const struct vocab_special *next, size_t p, int put)
+{
+	struct buf tmp = {0};
+	struct span t = added_text(x, s, &tmp);
+	size_t n = 1;
+	int found;
+
+	if (put && sees_marks(x, s) &&
+	    x->v->sp_prepend == VOCAB_PREPEND_EACH)
+		t = (struct span){t.p + 3, t.n - 3};
+	while (!(found = is_cut(x, s, next, p, t)) && s->lstrip && n)
+		p += n = matches(x, p, t) ? t.n : white(x, s, p);
+	p = found ? p + t.n : 0;
+	buf_clear(&tmp);
+	for (n = p; p && n && s->rstrip && !is_taken(x, s, next, p); p += n)
+		n = white(x, s, p);
+	return p;
+}
+
+/* Is the space in front of a section's first token, at p, put there? */
+static int
+space_is_put(const struct align *x, struct span space, size_t p,
+	     const struct vocab_special *prev)
+{
+	if (x->v->sp_prepend == VOCAB_PREPEND_EACH)
+		return !prev || !prev->normalized;
+	return !matches(x, p, space);
 }
 
 /* at[i] is where token i begins in norm, at[n] the end of the last one. */
@@ -166,25 +250,30 @@ lay(const struct align *x, const uint32_t *ids, size_t n, size_t *at)
 {
 	int sp = x->v->kind == VOCAB_SENTENCEPIECE;
 	struct span space = span_str(sp ? VOCAB_SPACE : " ");
-	size_t i, p = 0, more = excess(x, ids, n);
+	const struct vocab_special *cut = NULL;	/* token i, if cut out */
+	size_t i, p = 0, end;
 
 	for (i = 0; i < n; i++) {
 		struct span s = token_of(x->v, ids[i]);
 		int known = i + 1 < n && !is_unknown(x->v, ids[i + 1]);
+		int put = (i == 0 || cut) && space_is_put(x, space, p, cut);
 
 		at[i] = p;
+		cut = vocab_added(x->v, ids[i]);
+		if (cut && !cut->special && (end = added_end(x, cut, i + 1 < n ?
+		    vocab_added(x->v, ids[i + 1]) : NULL, p, put))) {
+			p = end;
+			continue;
+		}
+		cut = NULL;
 		if (is_unknown(x->v, ids[i])) {
 			p = skip_unknown(x, p, known ?
 					 token_of(x->v, ids[i + 1]) :
 					 (struct span){NULL, 0});
 			continue;
 		}
-		if ((i == 0 || is_added(x->v, ids[i - 1])) &&
-		    more >= space.n && s.n >= space.n &&
-		    !memcmp(s.p, space.p, space.n)) {
-			s.n -= space.n;
-			more -= space.n;
-		}
+		if (put && s.n >= space.n && !memcmp(s.p, space.p, space.n))
+			s = (struct span){s.p + space.n, s.n - space.n};
 		p += s.n < x->norm.n - p ? s.n : x->norm.n - p;
 	}
 	at[n] = p;

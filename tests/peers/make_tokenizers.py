@@ -5,9 +5,10 @@ published files have, and the ids that `tokenizers` 0.23.3 gives.
 usage: make_tokenizers.py OUT.jsonl.zst
 
 One line each: {"name", "tokenizer": a tokenizer.json as a string, "cases":
-[{"text", "ids"}]}, special tokens as text (encode_special_tokens).  ids is
+[{"text", "ids", "at"}]}, special tokens as text (encode_special_tokens).  ids is
 null where the text has a byte for which the vocabulary has neither a token nor
-an unknown one: tokenizers drops it, which loses text.
+an unknown one: tokenizers drops it, which loses text.  at has [index, start, end], in bytes of the text, of the
+added tokens, where only cutting makes them.
 """
 import itertools
 import json
@@ -112,13 +113,34 @@ def missing(d, text):
     return any(BYTE[b] not in m["vocab"] for b in text.encode())
 
 
+def places(d, text, got):
+    """[index, start, end] in bytes of the added tokens, where none overlap."""
+    ends = [0] + [b for _, b in got.offsets]
+    if any(a < e for (a, _), e in zip(got.offsets, ends)) or \
+            (d["normalizer"] or {}).get("type") == "NFC" and "\u0301" in text:
+        return []       # a mark after a token joins it in the whole text
+    plain = {t["id"]: t["content"] for t in d["added_tokens"]
+             if not t["special"]}
+    if any(plain.get(i) in d["model"]["vocab"] for i in got.ids):
+        return []       # cut out or merged?
+    return [[i, len(text[:a].encode()), len(text[:b].encode())]
+            for i, (a, b) in enumerate(got.offsets)
+            if plain.get(got.ids[i], "\0") in text[a:b]]
+
+
 def line(name, d, texts):
     tok = Tokenizer.from_str(json.dumps(d))
     tok.encode_special_tokens = True
+    cases = []
+    for t in texts:
+        try:
+            got = tok.encode(t, add_special_tokens=False)
+        except BaseException:   # it panics where tokens strip each other
+            continue
+        cases.append({"text": t, "ids": None if missing(d, t) else got.ids,
+                      "at": places(d, t, got)})
     return {"name": name, "tokenizer": json.dumps(d, ensure_ascii=False),
-            "cases": [{"text": t, "ids": None if missing(d, t) else
-                       tok.encode(t, add_special_tokens=False).ids}
-                      for t in texts]}
+            "cases": cases}
 
 
 def missing_bytes():
@@ -150,12 +172,63 @@ def names_of_bytes():
         {"content": "\u00e9", "special": True}, {"content": "\u0111em"}])
 
 
+META = {"type": "Metaspace", "replacement": "\u2581", "split": False}
+REPLACE = LLAMA["normalizers"][1]
+SHAPES = {      # normalizer, pre_tokenizer
+    "byte level": (None, {"type": "ByteLevel", "add_prefix_space": False,
+                          "trim_offsets": True, "use_regex": True}),
+    "byte level, NFC": ({"type": "NFC"}, {
+        "type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+        "use_regex": True}),
+    "byte level, prefix space": (None, {
+        "type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True,
+        "use_regex": True}),
+    "Llama-2": (LLAMA, None),
+    "Gemma": (REPLACE, {"type": "Split", "pattern": {"String": " "},
+                        "behavior": "MergedWithPrevious", "invert": False}),
+    "T5": (None, {**META, "prepend_scheme": "always"}),
+    "Llama-2, not legacy": (None, {**META, "prepend_scheme": "first"}),
+    "Metaspace never": (None, {**META, "prepend_scheme": "never"}),
+}
+CONTENTS = ["<x>", "<|end|>", "ab", "a", "cat", " ", "  ", "   ", "\n\n",
+            "\u2581", "\u2581\u2581", "\u00e9", "e\u0301", "x y", "<x",
+            "\u4e2d", " cat", "<extra_id_0>", "\u00a0"]
+PIECES = CONTENTS + [" ", "  ", "\n", "\t", "the", "Cat", "_", "1", ".", "",
+                     "\u3000", "\u24d0", "\u203f", "\u0301", "\u2160",
+                     "\u00bd", "\u200d", "abc", "scat"]
+
+
+def shape(name):
+    if name.startswith("byte"):
+        d = byte_level()
+    else:
+        d = spm(FALLBACK, "<unk>")
+    d["normalizer"], d["pre_tokenizer"] = SHAPES[name]
+    return d
+
+
+def added_tokens():
+    """As Phi, Gemma, Llama-2 and T5 have them, and at random."""
+    for name in SHAPES:
+        for k in range(24):
+            tokens = [{"content": c, **{
+                key: random.random() < 0.4
+                for key in ("normalized", "lstrip", "rstrip", "single_word")},
+                "special": random.random() < 0.2}
+                for c in random.sample(CONTENTS, random.randint(1, 5))]
+            pieces = PIECES + 4 * [t["content"] for t in tokens]
+            texts = ["".join(random.choices(pieces, k=random.randint(1, 7)))
+                     for _ in range(24)]
+            yield f"{name} {k}", added(shape(name), tokens), texts
+
+
 def main():
     lines = []
     for name, d in itertools.chain(missing_bytes(), names_of_bytes()):
         lines.append(line(name, d, TEXTS))
+    lines += [line(*x) for x in added_tokens()]
     text = "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines)
-    subprocess.run(["zstd", "-q", "-19", "-f", "-o", sys.argv[1]],
+    subprocess.run(["zstd", "-q", "-19", "--long", "-f", "-o", sys.argv[1]],
                    input=text.encode(), check=True)
 
 

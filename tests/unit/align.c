@@ -149,6 +149,7 @@ places(void **state)
 	   (uint32_t[][2]){{0, 1}, {1, 3}});
 	x.v.nfc = 0;
 	x.v.kind = VOCAB_SENTENCEPIECE;
+	x.v.sp_prepend = VOCAB_PREPEND_EACH;
 	at(&x.v, "a a  a", (uint32_t[]){5, 5, 6, 5}, 4,
 	   (uint32_t[][2]){{0, 1}, {1, 3}, {3, 4}, {4, 6}});
 	at(&x.v, " a", (uint32_t[]){6, 5}, 2,

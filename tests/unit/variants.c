@@ -55,6 +55,28 @@ all_placed(const char *name, const struct vocab *v, struct span text,
 	free(copy);
 }
 
+/* Added tokens, with what they strip. */
+static void
+added_placed(const char *name, const struct vocab *v, struct span text,
+	     const struct ids *ids, const struct json *at)
+{
+	struct align a;
+
+	align_init(&a, v, text, ids->v, ids->n);
+	for (size_t i = 0; i < at->n; i++) {
+		const struct json *w = at->kids[i].kids;
+		uint32_t start = (uint32_t)w[0].i, end = start + 1;
+
+		align_range(&a, &start, &end);
+		if (start != w[1].i || end != w[2].i)
+			fail_msg("%s: \"%.*s\": token %lld is at %u to %u, not "
+				 "%lld to %lld", name, (int)text.n, text.p,
+				 (long long)w[0].i, start, end,
+				 (long long)w[1].i, (long long)w[2].i);
+	}
+	align_clear(&a);
+}
+
 static void
 one(const char *name, const struct vocab *v, const struct json *cases)
 {
@@ -86,6 +108,8 @@ one(const char *name, const struct vocab *v, const struct json *cases)
 		ids.n = 0;
 		bpe_units(c, t, &ids);
 		all_placed(name, v, t, &ids);
+		added_placed(name, v, t, &ids,
+			     json_get(&cases->kids[i], "at"));
 	}
 	free(ids.v);
 	bpe_enc_free(c);
