@@ -79,6 +79,8 @@ const struct spec options_specs[] = {
 	{OPT_GROUP("Optimizer"), START},
 	{OPT_INT("steps", AT(steps), "N", 0, BIG,
 	 "Updates in the whole run"), FREE},
+	{OPT_REAL("epochs", AT(epochs), "E", 0, 1e9,
+	 "Passes over the data, instead of --steps; 0: off"), FREE},
 	{OPT_REAL("lr", AT(lr), "X", 1e-12, 1e3, "Peak learning rate"), FIXED},
 	{OPT_REAL("min-lr", AT(min_lr), "X", -1, 1e3,
 	 "Final learning rate; -1: --lr / 10"), REDERIVED},
@@ -110,6 +112,8 @@ const struct spec options_specs[] = {
 	{OPT_GROUP("Run"), START},
 	{OPT_STR("output", AT(out), "DIR",
 	 "Create the run in DIR", .letter = 'o'), START},
+	{OPT_FLAG("overwrite", AT(overwrite),
+	 "Replace a run that is already there", .of = "output"), START},
 	{OPT_INT("save-every", AT(save_every), "N", 0, BIG,
 	 "Steps between checkpoints; 0: only at the end"), FREE},
 	{OPT_INT("keep", AT(keep), "N", 0, BIG,
@@ -151,7 +155,8 @@ enum { NSPECS = sizeof options_specs / sizeof *options_specs };
 const size_t options_nspecs = NSPECS;
 
 const char *const options_exclude[] = {
-	"init-from: preset init-std embed-scale", "resume: output config", NULL
+	"init-from: preset init-std embed-scale",
+	"resume: output overwrite config", "steps epochs", NULL
 };
 
 void

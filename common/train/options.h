@@ -46,6 +46,7 @@ struct options {
 	int doc_mask;
 	/* optimizer */
 	int64_t steps, warmup_steps, decay_steps;
+	double epochs;		/* 0: steps counts */
 	double lr, min_lr;	/* min_lr < 0: lr / 10 */
 	int schedule;		/* enum schedule_kind */
 	double beta1, beta2, eps, weight_decay, clip, z_loss;
@@ -63,6 +64,7 @@ struct options {
 	/* not stored */
 	const char *config, *resume, *device;
 	int64_t stop_after;
+	int overwrite;
 	int allow_other_val, allow_changed_data, allow_changed_config;
 	/* indexed by row of the table */
 	int given[OPTIONS_MAX];		/* set on the command line */
@@ -106,6 +108,16 @@ void options_json(const struct options *o, struct buf *b);
  * together with the folder, they are an error.
  */
 int options_prefer_folder(struct options *o, struct err *e);
+
+/*
+ * With o->epochs, set o->steps to the number of steps that take the samples up
+ * to epochs * windows; step and sample: where the run is.  For a resume, only
+ * if epochs or the batch size is given in cmd; --steps there ends the epochs.
+ * Changes are appended to `changed`.
+ */
+int options_set_epochs(struct options *o, const struct options *cmd,
+		       uint64_t windows, uint64_t step, uint64_t sample,
+		       struct buf *changed, struct err *e);
 
 /* Is an option given that does nothing beside the others? */
 int options_check_effects(const struct options *o, struct err *e);

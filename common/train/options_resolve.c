@@ -2,6 +2,7 @@
  * options_resolve.c - see options.h: values that follow from others
  */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "train/options_priv.h"
@@ -71,6 +72,40 @@ options_check_effects(const struct options *o, struct err *e)
 	if (!prompts && is_given(o, "sample-tokens"))
 		return err_set(e, "--sample-tokens needs --prompts or"
 			       " --prompt");
+	return 0;
+}
+
+int
+options_set_epochs(struct options *o, const struct options *cmd,
+		   uint64_t windows, uint64_t step, uint64_t sample,
+		   struct buf *changed, struct err *e)
+{
+	int64_t was = o->steps;
+	double left;
+
+	if (is_given(cmd, "steps") && o->epochs > 0) {
+		if (o->resume)
+			buf_printf(changed, "epochs %.15g 0\n", o->epochs);
+		o->epochs = 0;
+	}
+	if (!(o->epochs > 0) || (o->resume && !is_given(cmd, "epochs") &&
+				 !is_given(cmd, "batch-size")))
+		return 0;
+	/* E may be rounded down, as 0.29 is */
+	left = o->epochs * (double)windows * (1 + 1e-15) - (double)sample;
+	left = floor(left / (double)o->batch_size);
+	if (left < 0)
+		return err_set(e, "--epochs is %.15g, but %" PRIu64 " samples"
+			       " are done (%" PRIu64 " windows a pass)",
+			       o->epochs, sample, windows);
+	if (left + (double)step < 1)
+		return err_set(e, "--epochs %.15g: less than one step of %"
+			       PRId64 " windows (there are %" PRIu64 ")",
+			       o->epochs, o->batch_size, windows);
+	o->steps = (int64_t)step + (int64_t)left;
+	if (o->resume && o->steps != was)
+		buf_printf(changed, "steps %" PRId64 " %" PRId64 "\n", was,
+			   o->steps);
 	return 0;
 }
 

@@ -35,6 +35,7 @@ run_dir_close(struct run_dir *r, struct err *e)
 		close(r->lock);
 	free(r->path);
 	free(r->from);
+	free(r->aside);
 	buf_clear(&r->history);
 	buf_clear(&r->changed);
 	return rc;
@@ -130,11 +131,12 @@ run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e)
 	log = path_join(r->path, "train.jsonl");
 	n += access(log, F_OK) == 0;
 	free(log);
-	if (n)
+	if (n && !s->o->overwrite)
 		return err_set(e, "%s: already holds a run (use --resume to"
-			       " continue it)", r->path);
+			       " continue it, --overwrite to replace it)",
+			       r->path);
 	run_dir_sweep(r);
-	return 0;
+	return n ? run_dir_set_aside(r, e) : 0;
 }
 
 /* ---- config.json and the log ---- */

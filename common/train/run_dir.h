@@ -11,6 +11,7 @@
 struct run_dir {
 	char *path;
 	char *from;		/* checkpoint resumed from, or NULL */
+	char *aside;		/* folder with the run that is replaced */
 	int lock;		/* descriptor of path, locked; -1: not open */
 	int64_t saved;		/* step of the newest checkpoint, or -1 */
 	struct trainlog *log;
@@ -32,8 +33,15 @@ int run_dir_find(struct run_dir *r, struct err *e);
 /* Remove what a killed run left; a failure is only a warning. */
 void run_dir_sweep(const struct run_dir *r);
 
-/* For a new run: make the folder, which must not hold a run, and lock it. */
+/*
+ * For a new run: make the folder and lock it.  If it holds a run, that is an
+ * error or, if s->o->overwrite is set, the old run is set aside.
+ */
 int run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e);
+
+/* Move the files of the run in r->path to r->aside, and back. */
+int run_dir_set_aside(struct run_dir *r, struct err *e);
+void run_dir_put_back(struct run_dir *r);
 
 /* Append this start to the history.  peak: operations per second. */
 void run_dir_add_history(struct run_dir *r, uint64_t step,

@@ -61,6 +61,21 @@ absolute_paths(struct options *o, struct err *e)
 	return absolute(&o->init_from, e);
 }
 
+/* Files that are read must not be in the run that is replaced. */
+static int
+check_overwrite(const struct options *o, struct err *e)
+{
+	char *run = o->overwrite ? realpath(o->out, NULL) : NULL;
+	size_t n = run ? strlen(run) : 0;
+	int inside = run && o->init_from && !strncmp(o->init_from, run, n) &&
+		(o->init_from[n] == '/' || !o->init_from[n]);
+
+	free(run);
+	return !inside ? 0 : err_set(e, "%s: --init-from %s is in this folder,"
+				     " so that --overwrite would remove it",
+				     o->out, o->init_from);
+}
+
 static int
 new_options(struct job *j, const struct options *cmd, struct err *e)
 {
@@ -74,7 +89,9 @@ new_options(struct job *j, const struct options *cmd, struct err *e)
 	run_dir_init(&j->run, j->o.out);
 	if (j->o.init_from && !j->o.tokenizer)
 		j->o.tokenizer = existing(j->o.init_from, "tokenizer.json");
-	return absolute_paths(&j->o, e);
+	if (absolute_paths(&j->o, e) < 0)
+		return -1;
+	return check_overwrite(&j->o, e);
 }
 
 static int
@@ -118,6 +135,60 @@ tokenizer_path(const struct job *j, const struct options *cmd)
 	if (j->run.from && !cmd->tokenizer)
 		p = existing(j->run.from, "tokenizer.json");
 	return p || !j->o.tokenizer ? p : xstrdup(j->o.tokenizer);
+}
+
+/* ---- position ---- */
+
+static int
+load_position(struct job *j, struct err *e)
+{
+	const char *from = j->run.from;
+	struct data_id was;
+
+	if (state_load(from, &j->at, &was, &j->plan, &j->run.history, e) < 0 ||
+	    dataset_check(&j->data, &j->o, &was,
+			  plan_at(&j->plan, j->at.step)->seq_len,
+			  &j->run.changed, e) < 0)
+		return -1;
+	j->run.saved = (int64_t)j->at.step;
+	return (int64_t)j->at.step == ckpt_step(from) ? 0 :
+		err_set(e, "%s/train_state.json: step is %" PRIu64 ", which is"
+			" not that of the folder's name", from, j->at.step);
+}
+
+/* From this step on, the batches are those of the options and the shards. */
+static void
+continue_plan(struct job *j)
+{
+	const struct options *o = &j->o;
+	const struct plan_part now = {
+		.batch_size = (uint64_t)o->batch_size,
+		.order = (enum order_kind)o->order,
+		.seed = (uint64_t)o->seed, .seq_len = (uint32_t)o->seq_len,
+		.doc_mask = o->doc_mask,
+		.format = (enum shard_format)o->shard_format,
+		.windows = j->data.id.windows, .hash = j->data.id.hash,
+		.data = (char **)(uintptr_t)o->data.v, .ndata = o->data.n};
+
+	plan_continue(&j->plan, j->at.step, &now);
+}
+
+/* Where the run is, and where it ends. */
+static int
+set_position(struct job *j, const struct options *cmd, struct err *e)
+{
+	j->at = (struct run_state){.last_eval = -1, .last_sample = -1};
+	if (j->run.from && load_position(j, e) < 0)
+		return -1;
+	continue_plan(j);
+	if (options_set_epochs(&j->o, cmd, j->data.id.windows, j->at.step,
+			       plan_sample(plan_at(&j->plan, j->at.step),
+					   j->at.step),
+			       &j->run.changed, e) < 0)
+		return -1;
+	return j->at.step <= (uint64_t)j->o.steps ? 0 :
+		err_set(e, "--steps is %" PRId64 ", but %" PRIu64 " steps of %s"
+			" are done", j->o.steps, j->at.step, j->run.path);
 }
 
 /* ---- shape ---- */
@@ -205,44 +276,12 @@ static int
 restore(struct job *j, struct err *e)
 {
 	const char *from = j->run.from;
-	struct data_id was;
 	struct err why = {0};
 
-	if (state_load(from, &j->at, &was, &j->plan, &j->run.history, e) < 0 ||
-	    dataset_check(&j->data, &j->o, &was,
-			  plan_at(&j->plan, j->at.step)->seq_len,
-			  &j->run.changed, e) < 0)
-		return -1;
-	if ((int64_t)j->at.step != ckpt_step(from))
-		return err_set(e, "%s/train_state.json: step is %" PRIu64
-			       ", which is not that of the folder's name",
-			       from, j->at.step);
-	if (j->at.step > (uint64_t)j->o.steps)
-		return err_set(e, "--steps is %" PRId64 ", but %" PRIu64
-			       " steps of %s are done", j->o.steps, j->at.step,
-			       j->run.path);
-	j->run.saved = (int64_t)j->at.step;
 	if (state_load_tensors(from, j->tr.m, &j->tr.opt, &why) == 0)
 		return 0;
 	return err_set(e, "%s (use --init-from %s to start a new run from its"
 		       " weights)", why.msg, from);
-}
-
-/* From this step on, the batches are those of the options and the shards. */
-static void
-continue_plan(struct job *j)
-{
-	const struct options *o = &j->o;
-	const struct plan_part now = {
-		.batch_size = (uint64_t)o->batch_size,
-		.order = (enum order_kind)o->order,
-		.seed = (uint64_t)o->seed, .seq_len = (uint32_t)o->seq_len,
-		.doc_mask = o->doc_mask,
-		.format = (enum shard_format)o->shard_format,
-		.windows = j->data.id.windows, .hash = j->data.id.hash,
-		.data = (char **)(uintptr_t)o->data.v, .ndata = o->data.n};
-
-	plan_continue(&j->plan, j->at.step, &now);
 }
 
 static int
@@ -252,11 +291,7 @@ set_model(struct job *j, struct kernels *k, struct err *e)
 
 	warn_memory(j);
 	trainer_init(&j->tr, k, &j->c, &tc);
-	j->at = (struct run_state){.last_eval = -1, .last_sample = -1};
-	if ((j->run.from ? restore(j, e) : first_weights(j, e)) < 0)
-		return -1;
-	continue_plan(j);
-	return 0;
+	return j->run.from ? restore(j, e) : first_weights(j, e);
 }
 
 static int
@@ -267,6 +302,8 @@ prepare(struct job *j, const struct options *cmd, struct kernels *k,
 	char *tok = tokenizer_path(j, cmd);
 	int rc = dataset_open(&j->data, &j->o, tok, folder, e);
 
+	if (rc == 0)
+		rc = set_position(j, cmd, e);
 	if (rc == 0)
 		rc = set_shape(j, folder, e);
 	if (rc == 0 && tok)

@@ -61,12 +61,19 @@ start_new(struct job *j, const struct kernels *k, struct err *e)
 {
 	struct state_src src = job_state(j);
 
-	if (!j->o.resume && run_dir_make(&j->run, &src, e) < 0)
+	if (!j->o.resume && run_dir_make(&j->run, &src, e) < 0) {
+		run_dir_put_back(&j->run);
 		return -1;
+	}
 	run_dir_add_history(&j->run, j->at.step, k, j->peak);
-	if (run_dir_config(&j->run, &j->o, &j->data.id, e) < 0)
+	if (run_dir_config(&j->run, &j->o, &j->data.id, e) < 0 ||
+	    run_dir_log(&j->run, &j->at, e) < 0) {
+		run_dir_put_back(&j->run);
 		return -1;
-	return run_dir_log(&j->run, &j->at, e);
+	}
+	if (j->run.aside)
+		run_dir_sweep(&j->run);
+	return 0;
 }
 
 static int

@@ -38,7 +38,7 @@ void trainer_init(struct trainer *t, struct kernels *k,
 		  const struct model_config *c, const struct trainer_conf *tc);
 void trainer_clear(struct trainer *t);	/* all zero is fine */
 
-/* Memory in bytes of a training run, by the formula in lm-train(1). */
+/* Memory in bytes of a training run, by the formula in lm-train-rules(7). */
 int64_t trainer_bytes(const struct trainer_conf *tc,
 		      const struct model_config *c);
 

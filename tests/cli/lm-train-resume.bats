@@ -124,7 +124,7 @@ load lm-train
 	done > "$T/tried"
 	# these are all of them
 	grep -oE '^  "[a-z_0-9]+"' "$W/base/config.json" | tr -d ' "' | tr _ - |
-		grep -vxE 'data|val-data|tokenizer|steps|save-every|keep|after-save|eval-(every|windows)|sample-(every|tokens)|prompts?|peak-tflops|derived|world-size|data-hash|val-hash|version' \
+		grep -vxE 'data|val-data|allow-other-val|tokenizer|steps|epochs|save-every|keep|after-save|eval-(every|windows)|sample-(every|tokens)|prompts?|peak-tflops|derived|world-size|data-hash|val-hash|version' \
 		> "$T/all"
 	diff "$T/all" "$T/tried"
 	# the shape of the weights cannot change

@@ -460,6 +460,84 @@ ids_are() {
 	[[ $stderr == *"$T/raw/00000.bin: is also in the training data"* ]]
 }
 
+@test "--epochs: this many passes over the windows" {
+	n=$("$BIN/decode-batch" --run "$W/base" --window 0:99999 --ids | wc -l)
+	ep() {	# WANT OPTION...
+		rm -rf "$T/e"
+		train -q --warmup-steps 0 -o "$T/e" --stop-after 1 "${@:2}"
+		[ "$(value steps "$T/e/config.json")" = "$1" ] ||
+			{ echo "$@"; grep steps "$T/e/config.json"; false; }
+	}
+	ep $((n / 4)) --epochs 1
+	ep $((2 * n / 4)) --epochs 2
+	ep $((2 * n / 3)) --epochs 2 --batch-size 3
+	ep $((n / 8)) --epochs 0.5
+	ep $((n * 29 / 400)) --epochs 0.29
+	[ "$(value epochs "$T/e/config.json")" = 0.29 ]
+	ep $((n / 4)) --epochs 1 --schedule wsd
+	[ "$(value decay_steps "$T/e/config.json")" = $((n / 4 / 5)) ]
+	refused train --epochs 0.001 -o "$T/x"
+	[[ $stderr == *"--epochs 0.001: less than one step of 4 windows (there are $n)"* ]]
+	refused train --epochs 1 --steps 3 -o "$T/x"
+	[[ $stderr == *"exclude each other"* ]]
+	# a resume: another number of passes, another batch size, or steps
+	ep $((n / 4)) --epochs 1
+	resume "$T/e" -q --epochs 2 --stop-after 2
+	[ "$(value steps "$T/e/config.json")" = $((2 * n / 4)) ]
+	resume "$T/e" -q --batch-size 8 --allow-changed-config --stop-after 1
+	[ "$(value steps "$T/e/config.json")" = $((3 + (2 * n - 12) / 8)) ]
+	grep '"type":"resume"' "$T/e/train.jsonl" | tail -n 1 |
+		grep -qF "steps $((2 * n / 4)) $((3 + (2 * n - 12) / 8))\n"
+	resume "$T/e" -q --steps 9
+	[ "$(value epochs "$T/e/config.json")" = 0 ]
+	# all windows twice, then the end
+	ep $((2 * n / 4)) --epochs 2
+	resume "$T/e" -q --epochs 2
+	[ "$(grep -c '"type":"step"' "$T/e/train.jsonl")" = $((2 * n / 4)) ]
+	refused resume "$T/e" --epochs 1
+	[[ $stderr == *"--epochs is 1, but $((2 * n / 4 * 4)) samples are done"* ]]
+}
+
+@test "--overwrite replaces a run once every check has passed" {
+	cp -r "$W/base" "$T/r"
+	mkdir "$T/r/mine"
+	sum() { (cd "$1" && find . -type f -exec cksum {} + | sort); }
+	sum "$T/r" > "$T/before"
+	refused train -o "$T/r" --steps 2
+	[[ $stderr == *"$T/r: already holds a run (use --resume to continue it, --overwrite to replace it)"* ]]
+	# a start that fails leaves the old run as it is
+	refused train -o "$T/r" --overwrite --steps 2 --val-data "$T/nowhere"
+	refused train -o "$T/r" --overwrite --steps 2 --min-lr 1
+	echo '{"prompt":3}' > "$T/p.jsonl"
+	refused train -o "$T/r" --overwrite --steps 2 --prompts "$T/p.jsonl"
+	refused "$BIN/lm-train" --init-from "$T/r/latest" --data "$W/train" \
+		--steps 1 -o "$T/r" --overwrite
+	[[ $stderr == *"is in this folder, so that --overwrite would remove it"* ]]
+	refused resume "$T/r" --overwrite
+	sum "$T/r" | diff "$T/before" -
+	# one that cannot write its files puts the old ones back
+	run --separate-stderr bash -c "trap '' XFSZ; ulimit -f 0
+		exec '$BIN/lm-train' --config '$W/base/config.json' --steps 2 \
+		-o '$T/r' --overwrite"
+	[ "$status" -eq 2 ]
+	sum "$T/r" | diff "$T/before" -
+	[ "$(readlink "$T/r/latest")" = step-00000008 ]
+	# one that is in use
+	"${RESUME[@]}" "$T/r" --steps 1M & pid=$!
+	wait_for_line "$T/r" 9
+	refused train -o "$T/r" --overwrite --steps 2
+	[[ $stderr == *"another lm-train"* ]]
+	kill -KILL $pid
+	wait $pid || :
+	train -q -o "$T/r" --overwrite --steps 2
+	train -q -o "$T/fresh" --steps 2
+	same_run "$T/fresh" "$T/r"
+	[ "$(ls -A "$T/r" | tr '\n' ' ')" = \
+		"config.json latest mine step-00000002 train.jsonl " ]
+	# nothing to replace
+	train -q -o "$T/new" --overwrite --steps 1
+}
+
 @test "16-bit ids and a larger vocabulary are refused" {
 	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --shard-format llmc \
 		-o "$T/d" "$W/d.jsonl"
