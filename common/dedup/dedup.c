@@ -22,7 +22,8 @@ job_open(struct dedup *d, const struct dedup_opts *o,
 	dedup_members_open(&d->members, mem);
 	dedup_pairs_open(&d->pairs, o, &d->corpus, mem);
 	d->names.spool = spool_new(mem / 16);
-	if (dedup_loops_open(&d->loops, o, e) ||
+	if (dedup_passages_room(o, files, n, e) ||
+	    dedup_loops_open(&d->loops, o, e) ||
 	    dedup_passages_open(&d->passages, o, e))
 		return -1;
 	return o->apply ? dedup_apply_load(&d->applied, o, e) : 0;

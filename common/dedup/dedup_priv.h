@@ -161,6 +161,10 @@ struct passages_block {
 void dedup_passages_block_reset(struct passages_block *b);
 void dedup_passages_block_clear(struct passages_block *b);
 
+/* Is there room on disk for the spans of these files, by their sizes? */
+int dedup_passages_room(const struct dedup_opts *o, const char *const *files,
+			size_t n, struct err *e);
+
 int dedup_passages_open(struct passages *p, const struct dedup_opts *o,
 			struct err *e);
 void dedup_passages_clear(struct passages *p);

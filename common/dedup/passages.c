@@ -6,8 +6,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "dedup/dedup_priv.h"
 #include "tokenizer/align.h"
@@ -32,14 +34,20 @@ open_model(struct passages *p, struct err *e)
 	return p->bpe ? 0 : -1;
 }
 
+/* Keys and sets of the other methods have the other half. */
+static size_t
+memory(const struct dedup_opts *o)
+{
+	return (size_t)(o->exact || o->near ? o->mem / 2 : o->mem);
+}
+
 int
 dedup_passages_open(struct passages *p, const struct dedup_opts *o,
 		    struct err *e)
 {
 	const int how = SPLIT_ISOLATED | SPLIT_SIMPLE_FOLD;
 	char *split;
-	/* keys and sets of the other methods have the other half */
-	size_t mem = (size_t)(o->exact || o->near ? o->mem / 2 : o->mem);
+	size_t mem = memory(o);
 
 	p->o = o;
 	if (!o->spans)
@@ -58,6 +66,34 @@ dedup_passages_open(struct passages *p, const struct dedup_opts *o,
 		p->split = split_new(&(const char *){split}, &how, 1, e);
 	free(split);
 	return p->split ? 0 : -1;
+}
+
+/* Bytes of the files that have a size; of compressed ones, too few. */
+static uint64_t
+file_bytes(const char *const *files, size_t n)
+{
+	uint64_t bytes = 0;
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!path_is_std(files[i]) && !stat(files[i], &st) &&
+		    S_ISREG(st.st_mode))
+			bytes += (uint64_t)st.st_size;
+	return bytes;
+}
+
+int
+dedup_passages_room(const struct dedup_opts *o, const char *const *files,
+		    size_t n, struct err *e)
+{
+	size_t least = (size_t)(o->has_span_bytes ? o->span_bytes :
+				SPANS_TOKEN_BYTES * o->span_tokens);
+
+	if (!o->spans)
+		return 0;
+	return spans_room(least, memory(o), file_bytes(files, n) +
+			  file_bytes(o->against.v, o->against.n), e);
 }
 
 void

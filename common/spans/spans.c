@@ -15,6 +15,8 @@
 #include "base/mem.h"
 #include "spans/spans_priv.h"
 
+enum { TEXT_SHARE = 4 };	/* of memory: texts; the same: anchors */
+
 struct spans *
 spans_new(size_t least, size_t mem, int threads)
 {
@@ -24,7 +26,7 @@ spans_new(size_t least, size_t mem, int threads)
 	s->char_max = 4;
 	s->mem = mem;
 	s->threads = threads;
-	s->text = spool_new(mem / 4);
+	s->text = spool_new(mem / TEXT_SHARE);
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -53,6 +55,24 @@ spans_weaken(struct spans *s)
 	s->weak = 1;
 }
 
+/* Bytes on disk of a search in n of text, without the texts. */
+static uint64_t
+search_room(size_t least, size_t mem, uint64_t n)
+{
+	double bytes = 64.0 * (double)n / (double)least;
+
+	return bytes <= (double)(mem / TEXT_SHARE) ? 0 : (uint64_t)(2 * bytes);
+}
+
+static const char what[] = "the search for spans";
+
+int
+spans_room(size_t least, size_t mem, uint64_t n, struct err *e)
+{
+	return spool_room((n > mem / TEXT_SHARE ? n : 0) +
+			  search_room(least, mem, n), what, e);
+}
+
 int
 spans_add(struct spans *s, struct span text, struct err *e)
 {
@@ -73,7 +93,9 @@ spans_find(struct spans *s, size_t *n, struct err *e)
 		s->start = xcalloc(1, sizeof(*s->start));
 	s->start[s->ndocs] = s->n;
 	s->p = s->n ? spool_view(s->text, 0, (size_t)s->n) : "";
-	r = s->n < s->least ? 0 : spans_search(s, e);
+	r = s->n < s->least ? 0 :
+		spool_room(search_room(s->least, s->mem, s->n), what, e) ||
+		spans_search(s, e) ? -1 : 0;
 	if (!s->v)
 		s->v = xcalloc(1, sizeof(*s->v));
 	*n = s->nv;
@@ -105,7 +127,7 @@ reverse_text(const char *p, size_t n, char *out)
 static int
 reverse(struct spans *s, struct err *e)
 {
-	struct spans new = {.text = spool_new(s->mem / 4)};
+	struct spans new = {.text = spool_new(s->mem / TEXT_SHARE)};
 	struct buf doc = {0}, back = {0};
 	size_t k, n;
 	int r = 0;

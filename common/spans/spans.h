@@ -40,9 +40,11 @@ struct spans;
  * least: bytes of the shortest window, 1 or more.  Texts and tables take at
  * most `mem` bytes of memory, or 512 times the square root of the bytes of
  * all texts if that is more.  What does not fit goes to unlinked files in
- * $TMPDIR: the texts, one bit per byte, and 16 to 32 bytes per window near a
- * place that occurs again.  Not included: 8 to 16 bytes per document, 20 to 40
- * per span, and twice the length of a window per thread.
+ * $TMPDIR: the texts; 64 bytes per `least` bytes of text, and as many per
+ * `least` bytes that occur earlier; 16 to 32 per window near the ends of
+ * passages that occur three times or more, and in short loops.  Not included: 8
+ * to 16 bytes per document, 20 to 40 per span, and per thread 16 lengths of a
+ * window.
  */
 struct spans *spans_new(size_t least, size_t mem, int threads);
 void spans_free(struct spans *s);	/* NULL is fine */
@@ -55,6 +57,12 @@ void spans_longest_char(struct spans *s, size_t bytes);
 
 /* For tests: hashes keep so few bits at first that they collide. */
 void spans_weaken(struct spans *s);
+
+/*
+ * Has $TMPDIR room for a search in n bytes of text, before they are added?
+ * Loops, and many short passages, may need more.  0 or -1.
+ */
+int spans_room(size_t least, size_t mem, uint64_t n, struct err *e);
 
 /* The next document (valid UTF-8, less than 4 GiB); copied. */
 int spans_add(struct spans *s, struct span text, struct err *e);

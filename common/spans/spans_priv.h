@@ -1,9 +1,10 @@
 /*
  * spans_priv.h - shared by the files of the search for spans
  *
- * Calls go one way: spans.c (interface) > spans_search.c (steps, spans) >
- * spans_windows.c (step 2) > spans_filter.c (step 1) > spans_segments.c
- * (threads) > spans_texts.c (texts, following).
+ * Calls go one way: spans.c (interface) > spans_search.c (steps) >
+ * spans_cover.c (step 4) > spans_matches.c (step 3) > spans_windows.c (hashes
+ * of windows) > spans_firsts.c (step 2) > spans_anchors.c (step 1) >
+ * spans_segments.c (threads, text at hand) > spans_texts.c (texts).
  */
 #ifndef ASSAY_SPANS_PRIV_H
 #define ASSAY_SPANS_PRIV_H
@@ -48,12 +49,54 @@ size_t spans_doc_of(const struct spans *s, uint64_t at);
 /* n bytes of all texts, from any thread; faults stay in s->err. */
 void spans_read(struct spans *s, uint64_t at, char *p, size_t n);
 
+/* Equal bytes at the start, and at the end, of two runs of n bytes. */
+size_t spans_agree(const char *p, const char *q, size_t n);
+size_t spans_agree_end(const char *p, const char *q, size_t n);
+
 /*
  * If the window of n bytes at x also occurs at q: follow it to both sides,
- * record the span and return 1.  Else 0.  q + n <= x.
+ * record the span and return 1.  Else 0.  q + n <= x.  The texts are known to
+ * agree up to `known`, a place in the document of x; `most`: and no further.
  */
 int spans_follow(struct spans *s, struct doc_at *d, uint64_t x, uint64_t q,
-		 size_t n);
+		 size_t n, uint64_t known, int most);
+
+/* --- windows from one place --- */
+
+static inline int
+spans_is_bound(const char *p, size_t i, size_t end)
+{
+	return i >= end || (p[i] & 0xc0) != 0x80;
+}
+
+/*
+ * The windows from p[x] of a document that ends at p[end], by length.  Start
+ * with {.p, .x, .end}, where p[x] begins a character.
+ */
+struct lengths {
+	const char *p;
+	size_t x, end;
+	size_t c;		/* bytes of the character at x */
+	size_t n;		/* of the last window returned */
+};
+
+/* The next length, or 0. */
+static inline size_t
+spans_next_length(const struct spans *s, struct lengths *l)
+{
+	size_t n = l->n ? l->n + 1 : s->least;
+
+	if (!l->c)
+		for (l->c = 1; !spans_is_bound(l->p, l->x + l->c, l->end);)
+			l->c++;
+	for (; l->x + n <= l->end && n < s->least + s->char_max; n++) {
+		if (l->n && n >= s->least + l->c)
+			return 0;
+		if (spans_is_bound(l->p, l->x + n, l->end))
+			return l->n = n;
+	}
+	return 0;
+}
 
 /* --- one search --- */
 
@@ -62,27 +105,23 @@ struct roll {
 	uint64_t base, out[256];
 };
 
-/* One bit per byte of each segment, spooled. */
-struct bits {
-	struct spool *spool;
-	uint64_t *at;		/* of a segment */
+enum {
+	GRAM = 8,
+	SOME = 16		/* hashes compared at a time */
 };
 
 struct search {
 	struct spans *s;
-	size_t step, block, over;	/* over: bytes past a segment */
+	size_t starts;		/* places of which one is an anchor */
+	size_t block;		/* bytes of an anchor */
+	size_t gram;		/* its bytes that decide, up to GRAM */
+	size_t over;		/* bytes past a segment, and before it */
 	size_t segment;
 	int threads;
 	struct roll roll;
-	uint64_t out;		/* of a block's hash: of a byte that leaves */
-	_Atomic uint64_t *once, *again;	/* the filters: a block is 5 bits */
-	size_t words;		/* of each, for 1 to 2 blocks */
-	size_t part, parts;	/* of the hashes */
-	struct bits known;	/* of this part: places of `once` */
-	struct bits hits, new_hits;	/* of the parts before, and with this */
-	struct partition *windows, *copies;
+	struct partition *anchors, *repeats, *windows, *copies;
 	size_t buckets, room;	/* room: records of a bucket at a time */
-	uint64_t range;		/* places of a bucket of copies */
+	uint64_t range;		/* places of a bucket of repeats, copies */
 	int collided, weak;
 	struct err *e;		/* of the caller */
 };
@@ -93,8 +132,11 @@ struct thread {
 	struct search *s;
 	size_t k;		/* number of the thread */
 	struct err e;
-	char *text;		/* of a segment, and `over` bytes */
-	uint64_t *hit, *old;	/* one bit per byte of both */
+	void *ctx;		/* of what runs */
+	char *room;		/* text from disk */
+	int32_t *hash;		/* of grams; SOME more */
+	const char *text;	/* bytes of all texts at hand: */
+	uint64_t at, end;
 };
 
 /*
@@ -104,37 +146,82 @@ struct thread {
 int spans_run(struct search *s, uint64_t n, int segments,
 	      int (*work)(struct thread *t, uint64_t i));
 
-/*
- * Read segment i into t->text.  Returns its start; *n are its bytes, *all
- * those and what is over.
- */
-uint64_t spans_load(struct thread *t, uint64_t i, size_t *n, size_t *all);
+/* The texts [from, to), a segment or less, and `over` bytes on both sides. */
+void spans_load(struct thread *t, uint64_t from, uint64_t to);
 
-/* --- spans_filter.c --- */
+/* Sort by key, which is base to base + most; tmp has room for n. */
+void spans_sort(struct record *v, struct record *tmp, size_t n, uint64_t base,
+		uint64_t most);
 
-#define SPANS_MIX UINT64_C(0xd6e8feb86659fd93)
+/* --- spans_anchors.c --- */
 
 static inline uint64_t
 spans_mix(uint64_t h)
 {
 	h ^= h >> 32;
-	h *= SPANS_MIX;
+	h *= UINT64_C(0xd6e8feb86659fd93);
 	h ^= h >> 32;
-	h *= SPANS_MIX;
+	h *= UINT64_C(0xd6e8feb86659fd93);
 	return h ^ h >> 32;
 }
 
-/*
- * Step 1, with filters of `mem` bytes: one part of the hashes after the
- * other.  With the last one spans_hits() knows the hits of all, and last() is
- * called for each segment, on all threads.  0 or -1.
- */
-int spans_filter(struct search *s, size_t mem,
-		 int (*last)(struct thread *t, uint64_t segment));
+/* The bucket of a hash. */
+static inline size_t
+spans_bucket(const struct search *s, uint64_t h)
+{
+	return (size_t)((h >> 32) * s->buckets >> 32);
+}
 
-/* spans_load(), and the hits in t->hit: one bit per byte.  0 or -1. */
-int spans_hits(struct thread *t, uint64_t segment, uint64_t *at, size_t *n,
-	       size_t *all);
+/* An anchor, all in bytes of t->text. */
+struct anchor {
+	size_t at;
+	size_t first, last;	/* starts of the windows it is the anchor of */
+	size_t begin, end;	/* its document, as far as it is at hand */
+};
+
+/* use() each anchor in [from, to), which is loaded, in order. */
+int spans_anchors(struct thread *t, uint64_t from, uint64_t to,
+		  int (*use)(struct thread *t, const struct anchor *a));
+
+/* Step 1: the anchors of a segment into s->anchors.  0 or -1. */
+int spans_put_anchors(struct thread *t, uint64_t segment);
+
+/* --- spans_firsts.c --- */
+
+/*
+ * Step 2, of a bucket of s->anchors: those that occur earlier into s->repeats,
+ * as {place, first place * 2 + (does it occur a third time?)}.  0 or -1.
+ */
+int spans_put_repeats(struct thread *t, uint64_t bucket);
+
+/*
+ * The same of a bucket of s->windows, into s->copies.  0 or -1.
+ */
+int spans_put_copies(struct thread *t, uint64_t bucket);
+
+/*
+ * Records of s->copies: for a window {its key, first place}; for a run of
+ * starts x three, {the key of the first, x - first place}, {key, last x},
+ * {key, end of the text that agrees * 2 + (nothing more agrees)}.
+ */
+enum copy_kind { COPY_RUN, COPY_LAST, COPY_END, COPY_WINDOW, COPY_KINDS };
+
+static inline uint64_t
+spans_copy_key(const struct search *s, uint64_t x, size_t more,
+	       enum copy_kind kind)
+{
+	return (x * s->s->char_max + more) * COPY_KINDS + kind;
+}
+
+static inline int
+spans_put_copy(struct thread *t, uint64_t x, size_t more, enum copy_kind kind,
+	       uint64_t value)
+{
+	return partition_put(t->s->copies, t->k, (size_t)(x / t->s->range),
+			     (struct record){
+			spans_copy_key(t->s, x, more, kind), value
+		}, &t->e);
+}
 
 /* --- spans_windows.c --- */
 
@@ -142,11 +229,21 @@ int spans_hits(struct thread *t, uint64_t segment, uint64_t *at, size_t *n,
 void spans_roll(struct search *s, uint64_t base);
 
 /*
- * Step 2: windows of a segment around its hits into s->windows; then of one of
- * its buckets, those that occur earlier into s->copies.  0 or -1.
+ * Windows from t->text[from..to] of a document that ends at `end`, if they
+ * end after `past`, into s->windows.  0 or -1.
  */
-int spans_windows(struct thread *t, uint64_t segment);
-int spans_firsts(struct thread *t, uint64_t bucket);
+int spans_put_windows(struct thread *t, size_t from, size_t to, size_t end,
+		      size_t past);
+
+/* --- spans_matches.c --- */
+
+/* Step 3, of a bucket of s->repeats.  0 or -1. */
+int spans_matches(struct thread *t, uint64_t bucket);
+
+/* --- spans_cover.c --- */
+
+/* Step 4: s->copies to spans.  0 or -1. */
+int spans_cover(struct search *s);
 
 /* --- spans_search.c --- */
 

@@ -3,6 +3,7 @@
  */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -32,26 +33,24 @@ int
 spans_run(struct search *s, uint64_t n, int segments,
 	  int (*work)(struct thread *t, uint64_t i))
 {
-	size_t words = (s->segment + s->over) / 64 + 2, k;
+	size_t bytes = s->segment + 2 * s->over, k;
 	size_t threads = (size_t)s->threads;
 	struct thread *t = xcalloc(threads, sizeof(*t));
 	struct run r = {s, t, work, n, 0};
 
 	for (k = 0; k < threads; k++) {
 		t[k] = (struct thread){.s = s, .k = k};
-		if (segments) {
-			t[k].text = xmalloc(s->segment + s->over);
-			t[k].hit = xcalloc(words, sizeof(*t->hit));
-			t[k].old = xcalloc(words, sizeof(*t->old));
-		}
+		if (segments && !s->s->p)
+			t[k].room = xmalloc(bytes);
+		if (segments)
+			t[k].hash = xcalloc(bytes + SOME, sizeof(*t->hash));
 	}
 	parallel_run(s->threads, run_thread, &r);
 	for (k = 0; k < threads; k++) {
 		if (t[k].e.set && !s->e->set)
 			*s->e = t[k].e;
-		free(t[k].text);
-		free(t[k].hit);
-		free(t[k].old);
+		free(t[k].room);
+		free(t[k].hash);
 	}
 	free(t);
 	if (s->s->err.set && !s->e->set)
@@ -59,15 +58,38 @@ spans_run(struct search *s, uint64_t n, int segments,
 	return s->e->set ? -1 : 0;
 }
 
-uint64_t
-spans_load(struct thread *t, uint64_t i, size_t *n, size_t *all)
+void
+spans_load(struct thread *t, uint64_t from, uint64_t to)
 {
-	struct search *s = t->s;
-	uint64_t at = i * s->segment, left = s->s->n - at;
+	const struct search *s = t->s;
 
-	*n = left < s->segment ? (size_t)left : s->segment;
-	*all = left < s->segment + s->over ? (size_t)left :
-		s->segment + s->over;
-	spans_read(s->s, at, t->text, *all);
-	return at;
+	t->at = from < s->over ? 0 : from - s->over;
+	t->end = s->s->n - to < s->over ? s->s->n : to + s->over;
+	t->text = s->s->p ? s->s->p + t->at : t->room;
+	if (!s->s->p)
+		spans_read(s->s, t->at, t->room, (size_t)(t->end - t->at));
+}
+
+void
+spans_sort(struct record *v, struct record *tmp, size_t n, uint64_t base,
+	   uint64_t most)
+{
+	unsigned at;
+	size_t i, k, sum;
+
+	for (at = 0; n && at < 64 && most >> at; at += 8) {
+		size_t count[256] = {0};
+
+		for (i = 0; i < n; i++)
+			count[(v[i].key - base) >> at & 255]++;
+		if (count[(v[0].key - base) >> at & 255] == n)
+			continue;
+		for (k = sum = 0; k < 256; k++) {
+			sum += count[k];
+			count[k] = sum - count[k];
+		}
+		for (i = 0; i < n; i++)
+			tmp[count[(v[i].key - base) >> at & 255]++] = v[i];
+		memcpy(v, tmp, n * sizeof(*v));
+	}
 }

@@ -9,7 +9,7 @@
 #include "base/search.h"
 #include "spans/spans_priv.h"
 
-enum { CHUNK = 1024 };		/* compared at a time, on disk */
+enum { CHUNK = 1024, FEW = 64 };	/* compared at a time, on disk */
 
 /* --- texts --- */
 
@@ -47,56 +47,69 @@ is_bound(struct spans *s, uint64_t at, uint64_t end)
 	return (c & 0xc0) != 0x80;
 }
 
-/* Equal bytes from a and b on, up to max. */
+size_t
+spans_agree(const char *p, const char *q, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i + 8 <= n && !memcmp(p + i, q + i, 8); i += 8)
+		;
+	while (i < n && p[i] == q[i])
+		i++;
+	return i;
+}
+
+size_t
+spans_agree_end(const char *p, const char *q, size_t n)
+{
+	size_t i;
+
+	for (i = n; i >= 8 && !memcmp(p + i - 8, q + i - 8, 8); i -= 8)
+		;
+	while (i && p[i - 1] == q[i - 1])
+		i--;
+	return n - i;
+}
+
+/* Equal bytes of all texts from a and b on, up to max. */
 static uint64_t
 agree(struct spans *s, uint64_t a, uint64_t b, uint64_t max)
 {
 	char x[CHUNK], y[CHUNK];
-	const char *p = x, *q = y;
-	uint64_t k, i = 0, n;
+	uint64_t k;
+	size_t i, n;
 
+	if (s->p)
+		return spans_agree(s->p + a, s->p + b, (size_t)max);
 	for (k = 0; k < max; k += n) {
-		n = max - k < CHUNK ? max - k : CHUNK;
-		if (s->p) {
-			p = s->p + a + k;
-			q = s->p + b + k;
-		} else {
-			spans_read(s, a + k, x, n);
-			spans_read(s, b + k, y, n);
-		}
-		for (i = 0; i + 8 <= n && !memcmp(p + i, q + i, 8); i += 8)
-			;
-		while (i < n && p[i] == q[i])
-			i++;
+		n = max - k < CHUNK ? (size_t)(max - k) : CHUNK;
+		spans_read(s, a + k, x, n);
+		spans_read(s, b + k, y, n);
+		i = spans_agree(x, y, n);
 		if (i < n)
 			return k + i;
 	}
 	return max;
 }
 
-/* Equal bytes before a and b, up to max. */
+/* ... before them; most often there are none. */
 static uint64_t
 agree_before(struct spans *s, uint64_t a, uint64_t b, uint64_t max)
 {
 	char x[CHUNK], y[CHUNK];
-	const char *p = x, *q = y;
-	uint64_t k, i, n;
+	size_t i, n = FEW;
+	uint64_t k;
 
-	for (k = 0; k < max; k += n) {
-		n = max - k < CHUNK ? max - k : CHUNK;
-		if (s->p) {
-			p = s->p + a - k - n;
-			q = s->p + b - k - n;
-		} else {
-			spans_read(s, a - k - n, x, n);
-			spans_read(s, b - k - n, y, n);
-		}
-		for (i = n; i >= 8 && !memcmp(p + i - 8, q + i - 8, 8); i -= 8)
-			;
-		while (i && p[i - 1] == q[i - 1])
-			i--;
-		if (i)
-			return k + n - i;
+	if (s->p)
+		return spans_agree_end(s->p + a - max, s->p + b - max,
+				       (size_t)max);
+	for (k = 0; k < max; k += n, n = CHUNK) {
+		n = max - k < n ? (size_t)(max - k) : n;
+		spans_read(s, a - k - n, x, n);
+		spans_read(s, b - k - n, y, n);
+		i = spans_agree_end(x, y, n);
+		if (i < n)
+			return k + i;
 	}
 	return max;
 }
@@ -122,7 +135,7 @@ put_span(struct spans *s, struct text_span v)
 
 int
 spans_follow(struct spans *s, struct doc_at *d, uint64_t x, uint64_t q,
-	     size_t n)
+	     size_t n, uint64_t known, int most)
 {
 	size_t first = spans_doc_of(s, q);
 	uint64_t first_begin = s->start[first], first_end = s->start[first + 1];
@@ -133,7 +146,9 @@ spans_follow(struct spans *s, struct doc_at *d, uint64_t x, uint64_t q,
 		max = least_of(max, x - q);
 	if (max < n)
 		return 0;
-	end = x + agree(s, x, q, max);
+	end = least_of(known, x + max);
+	if (!most)
+		end += agree(s, end, q + (end - x), max - (end - x));
 	if (end - x < n)
 		return 0;
 	while (!is_bound(s, end, d->end))

@@ -25,7 +25,7 @@
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 
 enum {
-	CODE = 4,
+	CODE = SPANS_TOKEN_BYTES,
 	SHORT = sizeof(uint64_t),	/* bytes of a piece that are its key */
 	AHEAD = 16
 };

@@ -16,6 +16,9 @@
 
 #include "spans/spans.h"
 
+/* A token is a character of so many bytes to spans.h. */
+enum { SPANS_TOKEN_BYTES = 4 };
+
 struct spans_tokens;
 
 /* least: tokens of the shortest window, 1 to 2^28. */

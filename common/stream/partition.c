@@ -58,8 +58,7 @@ partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem)
 	s->writer = xcalloc(writers, sizeof(*s->writer));
 	for (i = 0; i < writers; i++)
 		s->writer[i] = (struct writer){
-			xreallocarray(NULL, buckets * s->cap,
-				      sizeof(struct record)),
+			mem_pages(buckets * s->cap * sizeof(struct record)),
 			xcalloc(buckets, sizeof(uint32_t))
 		};
 	pthread_mutex_init(&s->lock, NULL);
@@ -72,7 +71,8 @@ free_buffers(struct partition *s)
 	size_t i;
 
 	for (i = 0; i < s->writers && s->writer; i++) {
-		free(s->writer[i].buf);
+		mem_pages_free(s->writer[i].buf, s->buckets * s->cap *
+			       sizeof(struct record));
 		free(s->writer[i].fill);
 	}
 	free(s->writer);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -19,7 +20,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-enum { WRITE_BUFFER = 1 << 20 };
+enum { WRITE_BUFFER = 1 << 20, DIRECT = 1 << 15 };
 
 struct spool {
 	struct buf buf;		/* bytes from `flushed` on */
@@ -31,13 +32,39 @@ struct spool {
 	size_t mapped;
 };
 
+static const char *
+temporary_dir(void)
+{
+	const char *dir = getenv("TMPDIR");
+
+	return dir && *dir ? dir : "/tmp";
+}
+
+int
+spool_room(uint64_t bytes, const char *what, struct err *e)
+{
+	const char *dir = temporary_dir();
+	struct statvfs v;
+	uint64_t room;
+
+	/* where that fails, creating a file reports what is wrong */
+	if (!bytes || statvfs(dir, &v) < 0)
+		return 0;
+	room = (uint64_t)v.f_bavail * v.f_frsize;
+	if (room < bytes)
+		return err_set(e, "%s: %s may need %llu bytes, %llu are free "
+			       "(TMPDIR selects another folder)", dir, what,
+			       (unsigned long long)bytes,
+			       (unsigned long long)room);
+	return 0;
+}
+
 struct spool *
 spool_new(size_t mem)
 {
 	struct spool *s = xcalloc(1, sizeof(*s));
-	const char *dir = getenv("TMPDIR");
 
-	s->dir = dir && *dir ? dir : "/tmp";
+	s->dir = temporary_dir();
 	s->mem = mem;
 	s->fd = -1;
 	return s;
@@ -57,15 +84,23 @@ spool_free(struct spool *s)
 }
 
 static int
-spool_flush(struct spool *s, struct err *e)
+spool_write(struct spool *s, const void *p, size_t n, struct err *e)
 {
-	if (write_all(s->fd, s->buf.p, s->buf.n) < 0)
+	if (write_all(s->fd, p, n) < 0)
 		return err_sys(e, errno, "temporary file in %s: offset %llu: "
 			       "write", s->dir,
 			       (unsigned long long)s->flushed);
-	s->flushed += s->buf.n;
-	buf_reset(&s->buf);
+	s->flushed += n;
 	return 0;
+}
+
+static int
+spool_flush(struct spool *s, struct err *e)
+{
+	int r = spool_write(s, s->buf.p, s->buf.n, e);
+
+	buf_reset(&s->buf);
+	return r;
 }
 
 /* Never linked, if the file system supports that. */
@@ -106,6 +141,11 @@ spool_append(struct spool *s, const void *p, size_t n, struct err *e)
 		return -1;
 	if (s->fd >= 0 && s->buf.n + n > WRITE_BUFFER && spool_flush(s, e))
 		return -1;
+	if (s->fd >= 0 && n >= DIRECT) {
+		if (spool_flush(s, e))
+			return -1;
+		return spool_write(s, p, n, e);
+	}
 	buf_put(&s->buf, p, n);
 	return 0;
 }

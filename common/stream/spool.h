@@ -16,6 +16,12 @@
 
 struct spool;
 
+/*
+ * Has $TMPDIR this many free bytes?  `what` needs them, for the message.  0 or
+ * -1.
+ */
+int spool_room(uint64_t bytes, const char *what, struct err *e);
+
 struct spool *spool_new(size_t mem);
 void spool_free(struct spool *s);	/* NULL is fine */
 

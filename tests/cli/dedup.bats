@@ -612,6 +612,36 @@ left() {
 	[ ! -e "$T/o3" ]
 }
 
+@test "spans: a temporary folder that is too small is noticed at the start" {
+	[[ $BIN != */san-* ]] || skip "a sanitizer must be loaded first"
+	cat > "$T/full.c" <<-'END'
+	#include <string.h>
+	#include <sys/statvfs.h>
+	int statvfs(const char *p, struct statvfs *v)
+	{
+		(void)p;
+		memset(v, 0, sizeof *v);
+		v->f_bavail = 1;
+		v->f_frsize = 3000000;
+		return 0;
+	}
+	END
+	gcc -shared -fPIC -o "$T/full.so" "$T/full.c"
+	copies 1000 > "$T/in"
+	run -2 env LD_PRELOAD="$T/full.so" TMPDIR="$T" "$BIN/dedup" --spans \
+		--span-bytes 100 --mem 1Mi -o "$T/out" "$T/in"
+	[[ $output == "dedup: $T: the search for spans may need "*" bytes, 3000000 are free (TMPDIR selects another folder)" ]]
+	[ ! -e "$T/out" ]
+	# the size of a stream is not known before it was read
+	run -2 env LD_PRELOAD="$T/full.so" TMPDIR="$T" "$BIN/dedup" --spans \
+		--span-bytes 100 --mem 1Mi -o "$T/out" < "$T/in"
+	[[ $output == *" may need "* ]]
+	[ ! -e "$T/out" ]
+	# in memory
+	LD_PRELOAD="$T/full.so" dedup --spans --span-bytes 100 -o "$T/out" \
+		"$T/in"
+}
+
 @test "spans: test cases of other tools" {
 	printf '%s\n' aaaaaaaaaaaabbbccccc aaaaaaaaaaaaccccc > "$T/t"
 	docs < "$T/t" > "$T/in"
