@@ -17,6 +17,7 @@
 #include "base/spin.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
+#include "record/ckpt.h"
 #include "record/safetensors.h"
 #include "sample/complete.h"
 #include "sample/front.h"
@@ -105,6 +106,7 @@ check_options(int first, int argc)
 		args_usage(&args, "unexpected operand: use --prompt or "
 			   "--prompts");
 	args_check(&args);
+	opt.model = ckpt_model(opt.model);
 	if (!opt.prompt.n && !opt.prompts && !opt.score)
 		args_check_stdin(&args, 0);
 	for (size_t i = 0; i < opt.stop.n; i++)

@@ -9,6 +9,7 @@
 #include "base/args.h"
 #include "base/progress.h"
 #include "rare/rare_scan.h"
+#include "record/ckpt.h"
 #include "stream/output.h"
 
 static struct {
@@ -89,6 +90,8 @@ check_options(int operands)
 	if (!opt.model && !opt.tokenizer)
 		args_usage(&args, "--tokenizer FILE or --model DIR is needed");
 	args_check(&args);
+	if (opt.model)
+		opt.model = ckpt_model(opt.model);
 	if (opt.model && !operands &&
 	    (opt.format_given || opt.eot_given || opt.below_given))
 		args_usage(&args, "--shard-format, --eot and --rare-below need "

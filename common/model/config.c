@@ -367,17 +367,6 @@ load_ids(struct model_config *c, const char *dir, struct err *e)
 	return rc;
 }
 
-/* A run folder of lm-train holds models but is not one. */
-static int
-is_run(const char *dir)
-{
-	char *latest = xstrf("%s/latest/config.json", dir);
-	int rc = access(latest, F_OK) == 0;
-
-	free(latest);
-	return rc;
-}
-
 int
 config_load(struct model_config *c, const char *dir, struct err *e)
 {
@@ -391,11 +380,6 @@ config_load(struct model_config *c, const char *dir, struct err *e)
 	c->bos = c->eos = -1;
 	if (!root)
 		goto out;
-	if (!config_value(&r, "model_type") && is_run(dir)) {
-		err_set(e, "%s: is a run folder, not a model: use %s/latest",
-			dir, dir);
-		goto out;
-	}
 	if (get_type(&r, c) < 0 || check_arithmetic(&r) < 0 ||
 	    get_shape(&r, c) < 0 || get_bos(&r, c) < 0 ||
 	    get_eos(&r, c) < 0 || load_ids(c, dir, e) < 0)

@@ -22,6 +22,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "stream/json.h"
 #include "record/ckpt.h"
 
@@ -563,4 +564,31 @@ ckpt_sweep(const char *run, struct err *e)
 	}
 	closedir(d);
 	return rc;
+}
+
+static int
+has_file(const char *dir, const char *name)
+{
+	char *path = path_join(dir, name);
+	int rc = access(path, F_OK) == 0;
+
+	free(path);
+	return rc;
+}
+
+char *
+ckpt_model(const char *dir)
+{
+	char target[300] = "", *latest;
+
+	if (!has_file(dir, "latest/config.json") ||
+	    has_file(dir, "model.safetensors") ||
+	    has_file(dir, "model.safetensors.index.json"))
+		return xstrdup(dir);
+	latest = path_join(dir, "latest");
+	if (readlink(latest, target, sizeof target - 1) <= 0 ||
+	    strchr(target, '/'))
+		return latest;
+	free(latest);
+	return path_join(dir, target);
 }

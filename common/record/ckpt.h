@@ -56,6 +56,12 @@ void ckpt_cleanup(void);
 /* Has every file of the manifest its size and hash?  0, or -1: which not. */
 int ckpt_verify(const char *dir, struct err *e);
 
+/*
+ * The folder to read a model from: dir, or if that is a run folder the
+ * checkpoint that its link `latest` names.  To free().
+ */
+char *ckpt_model(const char *dir);
+
 /* The step in a folder's name "…/step-00000500", or -1. */
 int64_t ckpt_step(const char *dir);
 

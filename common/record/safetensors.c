@@ -386,7 +386,6 @@ open_dir(struct st *s, const char *dir, struct err *e)
 {
 	char *one = xstrf("%s/model.safetensors", dir);
 	char *index = xstrf("%s/model.safetensors.index.json", dir);
-	char *latest = xstrf("%s/latest/config.json", dir);
 	int rc;
 
 	if (access(one, F_OK) == 0) {
@@ -395,15 +394,11 @@ open_dir(struct st *s, const char *dir, struct err *e)
 			rc = sort_all(s, one, e);
 	} else if (access(index, F_OK) == 0)
 		rc = open_index(s, dir, index, e);
-	else if (access(latest, F_OK) == 0)
-		rc = err_set(e, "%s: is a run folder, not a model: use"
-			     " %s/latest", dir, dir);
 	else
 		rc = err_set(e, "%s: neither model.safetensors nor"
 			     " model.safetensors.index.json", dir);
 	free(one);
 	free(index);
-	free(latest);
 	return rc;
 }
 

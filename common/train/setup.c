@@ -87,6 +87,8 @@ new_options(struct job *j, const struct options *cmd, struct err *e)
 	if (!j->o.out)
 		return err_set(e, "no run folder: use -o DIR");
 	run_dir_init(&j->run, j->o.out);
+	if (j->o.init_from)
+		j->o.init_from = ckpt_model(j->o.init_from);
 	if (j->o.init_from && !j->o.tokenizer)
 		j->o.tokenizer = existing(j->o.init_from, "tokenizer.json");
 	if (absolute_paths(&j->o, e) < 0)

@@ -327,19 +327,51 @@ agrees() {
 	[[ $output != *warning* ]]
 }
 
+@test "a run folder is read as its latest checkpoint" {
+	mkdir -p "$T/run/step-00000002"
+	echo '{}' > "$T/run/config.json"
+	cp $M/qwen3/*.json "$T/run/step-00000002"
+	cp $M/qwen3/model.safetensors "$T/run/step-00000002"
+	for link in step-00000002 "$T/run/step-00000002"; do
+		ln -sfn "$link" "$T/run/latest"
+		for d in run run/latest; do
+			"$BIN/lm-sample" --model "$T/$d" --prompt a --json \
+				--max-tokens 9 > "$T/out.${d#run/}"
+			"$BIN/tok-scan-rare" -q --model "$T/$d" --json \
+				> "$T/rare.${d#run/}"
+		done
+		cmp "$T/out.run" "$T/out.latest"
+		cmp "$T/rare.run" "$T/rare.latest"
+	done
+	# no checkpoint yet
+	rm "$T/run/latest"
+	run "$BIN/lm-sample" --model "$T/run" --prompt a
+	[ "$status" -eq 2 ]
+	[[ $output == *"$T/run/config.json: "* ]]
+}
+
+@test "lm-train --init-from a run folder starts from its latest checkpoint" {
+	printf '{"text":"one text of the training data"}\n%.0s' 1 2 3 |
+		"$BIN/pack" -q --tokenizer $M/llama-gqa/tokenizer.json \
+		--seq-len 8 -o "$T/d"
+	train() {
+		"$BIN/lm-train" -q --data "$T/d" --batch-size 1 --lr 1e-3 \
+			--dtype fp32 --peak-tflops 1 "$@"
+	}
+	train --init-from $M/llama-gqa --steps 2 --save-every 1 -o "$T/run"
+	train --init-from "$T/run" --steps 1 -o "$T/a"
+	train --init-from "$T/run/step-00000002" --steps 1 -o "$T/b"
+	cmp "$T/a/latest/model.safetensors" "$T/b/latest/model.safetensors"
+	grep -q '"init_from": *"[^"]*/run/step-00000002"' "$T/a/config.json"
+	train --init-from "$T/run/step-00000001" --steps 1 -o "$T/c"
+	run ! cmp -s "$T/a/latest/model.safetensors" \
+		"$T/c/latest/model.safetensors"
+}
+
 @test "folders without a model, and exclusive options, are refused" {
 	run "$BIN/lm-sample" --model "$T" --prompt a
 	[ "$status" -eq 2 ]
 	[[ $output == *config.json* ]]
-	mkdir "$T/run"
-	echo '{}' > "$T/run/config.json"
-	ln -s "$PWD/$M/qwen3" "$T/run/latest"
-	for c in "lm-sample --prompt a" "tok-scan-rare --tokenizer \
-		$M/qwen3/tokenizer.json"; do
-		run "$BIN/"$c --model "$T/run"
-		[ "$status" -eq 2 ]
-		[[ $output == *"$T/run: is a run folder, not a model"*latest ]]
-	done
 	run "$BIN/lm-sample" --prompt a
 	[ "$status" -eq 2 ]
 	run "$BIN/lm-sample" --model $M/qwen3 --prompt a --score b
