@@ -13,6 +13,7 @@
 #include "contam/ngram.h"
 #include "record/shard.h"
 #include "record/vocab.h"
+#include "stream/files.h"
 
 /* --ngram: a number, or "auto" (0). */
 static unsigned
@@ -37,19 +38,20 @@ is_dash(const char *path)
 /* Standard input can be read only once; a second time it would be empty. */
 static void
 check_stdin(const struct args *a, const struct contam_opts *c,
-	    char *const *file, int n)
+	    const struct files *f)
 {
-	int stdins = n == 0, i;
+	int stdins = f->n == 0;
 	size_t k;
 
-	for (i = 0; i < n; i++)
-		stdins += is_dash(file[i]);
+	for (k = 0; k < f->n; k++)
+		stdins += is_dash(f->v[k]);
 	for (k = 0; k < c->against.n; k++)
 		stdins += is_dash(c->against.v[k]);
+	stdins += is_dash(c->filter.doc.files_from);
 	if (stdins + is_dash(c->scores) > 1)
 		args_usage(a, "two inputs are standard input, which can be "
 			   "read only once");
-	args_check_stdin(a, n);
+	args_check_stdin(a, f->n);
 }
 
 /* The table must not go where another output goes. */
@@ -88,9 +90,9 @@ check_shards(const struct args *a, const struct contam_opts *c)
 		return;
 	}
 	if (args_given("text-key") || args_given("id-key") ||
-	    args_given("on-bad"))
-		args_usage(a, "--text-key, --id-key and --on-bad do not apply "
-			   "to shards");
+	    args_given("on-bad") || args_given("files-from"))
+		args_usage(a, "--text-key, --id-key, --on-bad and --files-from "
+			   "do not apply to shards");
 	if (args_given("cut"))
 		args_usage(a, "--cut does not apply to shards, which are only "
 			   "searched (clean the documents and pack them)");
@@ -158,6 +160,7 @@ main(int argc, char **argv)
 		"contam13 --against bench/ -o clean.jsonl docs.jsonl.zst",
 		table, exclude
 	};
+	struct files f = {0};
 	struct err e = {0};
 	int first, status;
 
@@ -173,10 +176,18 @@ main(int argc, char **argv)
 			: args_given("cut") ? CONTAM_CUT : CONTAM_DROP;
 	o.n = parse_ngram(&a, ngram);
 	check(&a, &o);
-	check_stdin(&a, &o, argv + first, argc - first);
-	status = contam_run(&o, (const char *const *)argv + first,
-			    (size_t)(argc - first), &e);
+	if (o.shards)
+		f.v = (const char **)argv + first, f.n = argc - first;
+	else if (files_add(&f, (const char *const *)argv + first, argc - first,
+			   o.filter.doc.files_from, &e))
+		die_err(&e);
+	check_stdin(&a, &o, &f);
+	o.filter.files = f.v;
+	o.filter.nfiles = f.n;
+	status = contam_run(&o, f.v, f.n, &e);
 	free(o.against.v);
+	if (!o.shards)
+		files_clear(&f);
 	if (status < 0)
 		die_err(&e);
 	return status;

@@ -10,6 +10,7 @@
 #include "base/args.h"
 #include "base/err.h"
 #include "dedup/dedup.h"
+#include "stream/files.h"
 
 /* --emit; -1: not given */
 enum { EMIT_BANDS, EMIT_PAIRS };
@@ -201,32 +202,62 @@ check_stdin(const char *const *files, size_t n)
 	for (i = 0; i < d->against.n; i++)
 		uses += !strcmp(d->against.v[i], "-");
 	uses += d->apply && !strcmp(d->apply, "-");
+	uses += d->filter.doc.files_from &&
+		!strcmp(d->filter.doc.files_from, "-");
 	if (uses > 1)
 		args_usage(&args, "stdin can be read once: FILE, --against or "
 			   "--apply");
 	args_check_stdin(&args, (int)n);
 }
 
+/* Replace the operands, and the references, by the files they stand for. */
 static int
-run(const char *const *files, size_t n, struct err *e)
+find_files(struct files *f, struct files *refs, char **argv, int n,
+	   struct err *e)
 {
+	struct dedup_opts *d = &o.d;
+
+	if (files_add(f, (const char *const *)argv, n,
+		      d->filter.doc.files_from, e) ||
+	    files_add(refs, d->against.v, d->against.n, NULL, e))
+		return -1;
+	free(d->against.v);
+	d->against = (struct arg_list){ refs->v, refs->n };
+	d->filter.files = f->v;
+	d->filter.nfiles = f->n;
+	return 0;
+}
+
+static int
+run(char **argv, int n, struct err *e)
+{
+	struct files f = {0}, refs = {0};
+	const char *other = NULL;
+	int status;
+
 	if (o.curve)
 		return dedup_curve(&o.d, o.json, e);
-	if (o.explain) {
-		if (!n)
-			args_usage(&args, "--explain A B: the second id is "
-				   "missing");
-		check_stdin(files + 1, n - 1);
-		return dedup_explain(&o.d, o.explain, files[0], files + 1,
-				     n - 1, o.json, e);
+	if (o.explain && !n)
+		args_usage(&args, "--explain A B: the second id is missing");
+	if (o.explain)
+		other = *argv++, n--;
+	if (find_files(&f, &refs, argv, n, e))
+		return -1;
+	check_stdin(f.v, f.n);
+	if (o.explain)
+		status = dedup_explain(&o.d, o.explain, other, f.v, f.n,
+				       o.json, e);
+	else if (o.emit == EMIT_PAIRS)
+		status = dedup_emit_pairs(&o.d, f.v, f.n, e);
+	else if (o.emit == EMIT_BANDS)
+		status = dedup_emit_bands(&o.d, f.v, f.n, e);
+	else {
+		warnings(&o.d);
+		status = dedup_run(&o.d, f.v, f.n, e);
 	}
-	check_stdin(files, n);
-	if (o.emit == EMIT_PAIRS)
-		return dedup_emit_pairs(&o.d, files, n, e);
-	if (o.emit == EMIT_BANDS)
-		return dedup_emit_bands(&o.d, files, n, e);
-	warnings(&o.d);
-	return dedup_run(&o.d, files, n, e);
+	files_clear(&refs);
+	files_clear(&f);
+	return status;
 }
 
 int
@@ -246,9 +277,7 @@ main(int argc, char **argv)
 		args_usage(&args, "--gopher-limits: %s", e.msg);
 	default_methods(d);
 	check();
-	status = run((const char *const *)argv + first,
-		     (size_t)(argc - first), &e);
-	free(d->against.v);
+	status = run(argv + first, argc - first, &e);
 	if (status < 0)
 		die_err(&e);
 	return status;

@@ -12,6 +12,7 @@
 #include "pack/pack_job.h"
 #include "pack/pack_stats.h"
 #include "record/shard.h"
+#include "stream/files.h"
 #include "stream/output.h"
 
 /* Formats to write: those of shard.h except "auto". */
@@ -258,6 +259,7 @@ main(int argc, char **argv)
 		"pack --tokenizer tok.json -o train/ docs.jsonl.zst",
 		table, NULL
 	};
+	struct files files = {0};
 	struct pack p = {0};
 	struct pack_stats sum = {.job = &p.job};
 	struct err e = {0};
@@ -267,10 +269,12 @@ main(int argc, char **argv)
 	first = args_parse(&a, argc, argv);
 	if (o.out && !strcmp(o.out, "-"))
 		o.out = NULL;
-	check(&a, &o, argc - first);
+	if (files_add(&files, (const char *const *)argv + first, argc - first,
+		      o.doc.files_from, &e))
+		die_err(&e);
+	check(&a, &o, files.n);
 	if (outputs_open(&p, &o, &e) ||
-	    pack_job_run(&p.job, (const char *const *)argv + first,
-			argc - first, &e)) {
+	    pack_job_run(&p.job, files.v, files.n, &e)) {
 		outputs_abort(&p);
 		die_err(&e);
 	}
@@ -282,5 +286,6 @@ main(int argc, char **argv)
 		die_err(&e);
 	summary(&p, &sum);
 	pack_close(&p);
+	files_clear(&files);
 	return EXIT_OK;
 }

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "record/doc.h"
 #include "record/vocab.h"
+#include "stream/files.h"
 #include "stream/output.h"
 #include "tokenizer/bpe_train.h"
 #include "tokenizer/bpe_train_docs.h"
@@ -105,7 +106,7 @@ parse(struct options *o, int argc, char **argv)
 	o->pattern = pattern_split(o->split, &e);
 	if (!o->pattern)
 		args_usage(&a, "%s", e.msg);
-	if (at == argc && isatty(STDIN_FILENO))
+	if (at == argc && !o->doc.files_from && isatty(STDIN_FILENO))
 		args_usage(&a, "no FILE, and standard input is a terminal");
 	if (is_stdout(o->out) + (o->tiktoken && is_stdout(o->tiktoken)) +
 	    (o->doc.stats && is_stdout(o->doc.stats)) > 1)
@@ -118,13 +119,13 @@ parse(struct options *o, int argc, char **argv)
 /* ---- the two phases ---- */
 
 static struct pretokens *
-count(const struct options *o, char **files, size_t nfiles,
+count(const struct options *o, const struct files *files,
       struct doc_stats *stats, struct err *e)
 {
 	const char *const pattern = o->pattern;
 	struct split *split = split_new(&pattern, NULL, 1, e);
 	struct bpe_train_docs d = {
-		.paths = (const char *const *)files, .npaths = nfiles,
+		.paths = files->v, .npaths = files->n,
 		.doc = &o->doc, .split = split, .frac = o->sample_frac,
 		.max_docs = o->max_docs, .mem = o->mem,
 		.threads = args_common.threads
@@ -221,13 +222,16 @@ main(int argc, char **argv)
 	struct vocab *v;
 	struct err e = {0};
 	struct buf text = {0};
+	struct files files = {0};
 	int at;
 
 	doc_opts_init(&o.doc);
 	at = parse(&o, argc, argv);
-	if (bpe_train_special_check(&t, o.special.v, o.special.n, &e) ||
+	if (files_add(&files, (const char *const *)argv + at, argc - at,
+		      o.doc.files_from, &e) ||
+	    bpe_train_special_check(&t, o.special.v, o.special.n, &e) ||
 	    outputs_open(&out, &o, &e) ||
-	    !(p = count(&o, argv + at, argc - at, &stats, &e)) ||
+	    !(p = count(&o, &files, &stats, &e)) ||
 	    !(v = learn(&o, p, &t, &e)))
 		die_err(&e);
 	report.pretokens = p;
@@ -242,5 +246,6 @@ main(int argc, char **argv)
 	bpe_train_clear(&t);
 	pretokens_free(p);
 	free(o.pattern);
+	files_clear(&files);
 	return EXIT_OK;
 }

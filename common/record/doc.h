@@ -32,13 +32,16 @@ struct doc_opts {
 	int on_bad;		/* enum doc_on_bad */
 	const char *stats;	/* --stats FILE or NULL */
 	const char *report;	/* --report FILE or NULL (filters only) */
+	const char *files_from;	/* --files-from FILE or NULL: see files.h */
 	const char *extra_key;	/* NULL, or one more key to pick (weights) */
 };
 void doc_opts_init(struct doc_opts *o);
 
-/* Rows of an option table: --text-key --id-key --on-bad --stats. */
+/* Rows of a table: --files-from --text-key --id-key --on-bad --stats. */
 #define DOC_ARGS(o) \
 	OPT_GROUP("Documents"), \
+	OPT_STR("files-from", &(o)->files_from, "FILE", \
+		"Read the names of more FILEs from FILE", .brief = 1), \
 	OPT_STR("text-key", &(o)->text_key, "KEY", \
 		"Key of the text; a.b is nested", .brief = 1), \
 	OPT_STR("id-key", &(o)->id_key, "KEY", "Key of the id", .brief = 1), \

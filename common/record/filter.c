@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "stream/json.h"
 #include "stream/json_scan.h"
+#include "stream/mirror.h"
 
 enum { SOURCES_MAX = 100000 };
 
@@ -30,7 +31,8 @@ struct source {
 
 struct filter {
 	const struct filter_opts *o;
-	struct output *out;	/* NULL: documents are not written */
+	struct output *out;	/* both NULL: documents are not written */
+	struct mirror *mirror;
 	struct output *stats;
 	struct findings findings;
 	struct doc_stats docs;
@@ -124,6 +126,20 @@ check_std(const struct filter_opts *o, const char *name, const char *path,
 		       filter_only_checks(o) ? "findings" : "documents");
 }
 
+static int
+open_docs(struct filter *f, struct err *e)
+{
+	const struct filter_opts *o = f->o;
+
+	if (filter_only_checks(o))
+		return 0;
+	if (mirror_wanted(o->output))
+		f->mirror = mirror_open(o->output, o->files, o->nfiles, e);
+	else
+		f->out = output_open(o->output, e);
+	return f->mirror || f->out ? 0 : -1;
+}
+
 struct filter *
 filter_open(const struct filter_opts *o, struct err *e)
 {
@@ -135,7 +151,7 @@ filter_open(const struct filter_opts *o, struct err *e)
 	    check_std(o, "--stats", o->doc.stats, e) ||
 	    findings_open(&f->findings, o, e) ||
 	    (o->doc.stats && !(f->stats = output_open(o->doc.stats, e))) ||
-	    (!filter_only_checks(o) && !(f->out = output_open(o->output, e)))) {
+	    open_docs(f, e)) {
 		filter_abort(f);
 		return NULL;
 	}
@@ -163,6 +179,7 @@ filter_abort(struct filter *f)
 	if (!f)
 		return;
 	output_abort(f->out);
+	mirror_abort(f->mirror);
 	findings_abort(&f->findings);
 	output_abort(f->stats);
 	filter_free(f);
@@ -218,26 +235,46 @@ write_stats(struct filter *f, struct span extra, struct err *e)
 	return output_write(f->stats, b->p, b->n, e);
 }
 
+/* All bytes to the device, then all names. */
+static int
+commit(struct filter *f, struct err *e)
+{
+	struct output *all[4];
+	struct mirror *m = f->mirror;
+	size_t n = 0, i;
+	int bad = 0;
+
+	if (f->out)
+		all[n++] = f->out;
+	n = findings_move(&f->findings, all, n);
+	if (f->stats)
+		all[n++] = f->stats;
+	for (i = 0; i < n && m && !bad; i++)
+		bad = output_finish(all[i], e);
+	if (bad)
+		mirror_abort(m);
+	else if (m)
+		bad = mirror_commit(m, e);
+	if (!bad)
+		return output_commit_all(all, n, e);
+	for (i = 0; i < n; i++)
+		output_abort(all[i]);
+	return -1;
+}
+
 int
 filter_commit(struct filter *f, struct span extra, struct err *e)
 {
-	struct output *all[4];
-	size_t n = 0;
 	int status;
 
 	if (write_stats(f, extra, e)) {
 		filter_abort(f);
 		return -1;
 	}
-	if (f->out)
-		all[n++] = f->out;
-	n = findings_move(&f->findings, all, n);
-	if (f->stats)
-		all[n++] = f->stats;
 	status = f->o->check &&
 		(f->docs.docs_dropped || f->cuts || f->found ||
 		 !f->docs.docs_in) ? EXIT_ANSWER : EXIT_OK;
-	if (output_commit_all(all, n, e))
+	if (commit(f, e))
 		status = -1;
 	else
 		doc_stats_warn(&f->docs, f->o->doc.on_bad == DOC_PASS);
@@ -350,8 +387,11 @@ enter(struct filter *f, const struct doc *d, struct err *e)
 }
 
 static int
-put_line(struct filter *f, struct span line, struct err *e)
+put_line(struct filter *f, const struct doc *d, struct span line,
+	 struct err *e)
 {
+	if (f->mirror)
+		return mirror_write(f->mirror, d->file, line, e);
 	return f->out ? output_write(f->out, line.p, line.n, e) : 0;
 }
 
@@ -372,7 +412,7 @@ put_bad(struct filter *f, const struct doc *d, struct err *e)
 		if (filter_report(f, buf_span(b), e))
 			return -1;
 	}
-	return pass ? put_line(f, d->line, e) : 0;
+	return pass ? put_line(f, d, d->line, e) : 0;
 }
 
 int
@@ -387,7 +427,7 @@ filter_keep(struct filter *f, const struct doc *d, struct err *e)
 		f->now->kept++;
 		f->now->bytes_kept += d->text.n;
 	}
-	return put_line(f, d->line, e);
+	return put_line(f, d, d->line, e);
 }
 
 int
@@ -440,7 +480,7 @@ filter_cut(struct filter *f, const struct doc *d, struct span text,
 		f->now->bytes_kept += text.n;
 	}
 	retext(d, f->o->doc.text_key, text, &f->line);
-	return put_line(f, buf_span(&f->line), e);
+	return put_line(f, d, buf_span(&f->line), e);
 }
 
 void

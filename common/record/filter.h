@@ -24,6 +24,9 @@
  * of that key, in order of appearance, null for documents without one.  Memory:
  * about 150 bytes and the value for each; more than 100,000 are an error.
  *
+ * If the name of -o ends in a slash, each of `files`, which must be the array
+ * that the documents are read from, has an output in that folder (mirror.h).
+ *
  * No named output appears before filter_commit().  If stdout is a pipe, kept
  * lines may have been written before a later line fails with status 2.
  */
@@ -41,6 +44,8 @@ struct filter_opts {
 	const char *output;	/* -o FILE; NULL or "-": stdout */
 	const char *source_key;	/* --source-key, or NULL: no counts by source */
 	int check;		/* --check */
+	const char *const *files;	/* nfiles; for -o DIR/ */
+	size_t nfiles;
 };
 
 void filter_opts_init(struct filter_opts *o);

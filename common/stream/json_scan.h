@@ -45,6 +45,9 @@ size_t json_scan_tame_words(char *p, size_t n);
  */
 int json_scan_maybe_surrogate(const char *p, size_t n);
 
+/* Where p[0..end) has no more white space. */
+const char *json_skip_space(const char *p, const char *end);
+
 /* The value of a hexadecimal digit, or -1. */
 int json_scan_hex(int b);
 

@@ -84,6 +84,8 @@ output_open_named(struct output *o, struct err *e)
 		o->fd = STDOUT_FILENO;
 		return 0;
 	}
+	if (o->path[0] && o->path[strlen(o->path) - 1] == '/')
+		return err_sys(e, EISDIR, "%s", o->label);
 	there = stat(o->path, &st) == 0;
 	if (!there && errno != ENOENT)
 		return err_sys(e, errno, "%s", o->label);

@@ -166,3 +166,171 @@ such"
 	[ "${#stderr_lines[@]}" -eq 2 ]
 	[[ ${stderr_lines[0]} == 'dedup: unknown option --no\nsuch'* ]]
 }
+
+# A folder of dumps in three forms, and of what lies beside them
+dumps() {
+	mkdir -p dumps/sub
+	doc a 'the first' > 'dumps/a b.jsonl'
+	{ doc b 'the second'; doc c 'the third'; } | zstd -q > dumps/b.jsonl.zst
+	doc d 'the first' | gzip > dumps/c.jsonl.gz
+	: > dumps/empty.jsonl
+	cat dumps/a* > all.jsonl
+	zstd -dcq dumps/b* >> all.jsonl
+	gzip -dc dumps/c* >> all.jsonl
+}
+
+@test "a folder is its files, sorted by name; what is no documents is skipped" {
+	dumps
+	dedup --exact dumps/* 2> err > want || :
+	[ ! -s want ]
+	grep -q 'no documents in this folder' err	# sub
+	rmdir dumps/sub
+	dedup --exact all.jsonl > want
+	dedup --exact dumps | cmp - want
+	dedup --exact dumps/ | cmp - want
+	mkdir dumps/sub
+	doc g 'the first' > dumps/by-content
+	echo '# Dumps' > dumps/README.md
+	printf '{\n "text": "a"\n}\n' > dumps/info.json
+	echo '{' > dumps/.hidden.jsonl
+	cp "$ROOT/tests/data/other/docs.parquet" dumps
+	mkfifo dumps/fifo
+	dedup --exact dumps 2> err | cmp - want
+	[ "$(grep -c 'dedup: warning: dumps/.*: skipped, ' err)" = 5 ]
+	for s in 'README.md: skipped, plain text' 'info.json: skipped, this is' \
+		'docs.parquet: skipped, a Parquet file' 'sub: skipped, a folder' \
+		'fifo: skipped, not a regular file'; do
+		grep -qF "dumps/$s" err
+	done
+	# what cannot be read is not skipped
+	zstd -dcq dumps/b.jsonl.zst | head -c 20 > dumps/e.jsonl
+	run -2 dedup dumps
+	[[ $output == *"dumps/e.jsonl:1: "* ]]
+	: > dumps/e.jsonl.zst
+	rm dumps/e.jsonl
+	run -2 dedup dumps
+	[[ $output == *"dumps/e.jsonl.zst: 0 bytes"* ]]
+	echo 'not JSON' > dumps/e.jsonl.zst
+	run -2 dedup dumps
+	[[ $output == *"dumps/e.jsonl.zst:1: byte 1: not a JSON object"* ]]
+	mkdir none
+	run -2 dedup none
+	[[ $output == "dedup: none: no documents in this folder" ]]
+	rm dumps/e.jsonl.zst
+	dedup --exact --against dumps -q all.jsonl > none.jsonl
+	[ ! -s none.jsonl ]
+	rm dumps/by-content
+	tok-train --vocab-size 260 -q --stats stats -o tok.json dumps
+	grep -q '"docs_in":4' stats
+	pack --tokenizer tok.json -q --stats stats -o train dumps
+	grep -q '"docs_in":4' stats
+	doc x 'none of these words occur in any dump' > bench.jsonl
+	contam13 --against bench.jsonl -q dumps | cmp - all.jsonl
+}
+
+@test "--files-from: a name a line, or names that end in NUL" {
+	dumps
+	rmdir dumps/sub
+	name=$'dumps/new\nline.jsonl'
+	doc e 'the fourth' > "$name"
+	doc f 'the fifth' > f.jsonl
+	cat f.jsonl all.jsonl "$name" > with.jsonl
+	printf '%s\n' 'dumps/a b.jsonl' '' dumps/b.jsonl.zst > list
+	dedup --exact --files-from list dumps/c.jsonl.gz > got
+	{ gzip -dc dumps/c.jsonl.gz; zstd -dcq dumps/b.jsonl.zst; } | cmp - got
+	dedup --files-from list > got
+	dedup 'dumps/a b.jsonl' dumps/b.jsonl.zst | cmp - got
+	dedup --files-from - < list | cmp - got
+	find dumps -type f -print0 | sort -z > list0
+	pack() {
+		command pack --tokenizer tok.json --shard-format jsonl "$@"
+	}
+	tok-train --vocab-size 260 -q -o tok.json f.jsonl
+	pack f.jsonl > want
+	pack dumps >> want
+	pack --files-from list0 f.jsonl | cmp - want
+	echo dumps > list	# a folder in a list
+	pack --files-from list f.jsonl | cmp - want
+	echo nowhere > list
+	run -2 dedup --files-from list
+	[[ $output == *"nowhere: No such file"* ]]
+	: > list
+	run -2 dedup --files-from list
+	[[ $output == *"list: no file names"* ]]
+	run -2 dedup --files-from - - < list0
+	[[ $output == *stdin* ]]
+	for p in dedup pack; do
+		run -2 $p --files-from no-list
+		[[ $output == *"no-list: No such file"* ]]
+	done
+}
+
+@test "-o DIR/ writes one output for each input file, with its name" {
+	dumps
+	rmdir dumps/sub
+	doc x 'none of these words occur in any dump' > bench.jsonl
+	for c in "dedup --exact" "contam13 --against bench.jsonl -q"; do
+		for j in 1 3; do
+			rm -rf out
+			$c -j $j -o out/new/ --report report dumps
+			(cd dumps; ls) > want
+			(cd out/new; ls) | cmp - want
+			$c dumps > want
+			{
+				cat out/new/a*
+				zstd -dcq out/new/b.jsonl.zst
+				gzip -dc out/new/c.jsonl.gz
+				cat out/new/empty.jsonl
+			} | cmp - want
+		done
+	done
+	dedup --exact -o out/ dumps
+	[ -z "$(gzip -dc out/c.jsonl.gz)" ]	# its only document was dropped
+	# bad lines go to the output of their file
+	echo '{' >> 'dumps/a b.jsonl'
+	dedup -q --exact --on-bad pass -o out/ dumps
+	cmp 'out/a b.jsonl' 'dumps/a b.jsonl'
+	zstd -dcq out/b.jsonl.zst | cmp - <(zstd -dcq dumps/b.jsonl.zst)
+}
+
+@test "-o DIR/ never writes over inputs, and all outputs appear or none" {
+	dumps
+	rmdir dumps/sub
+	cp -a dumps before
+	run -2 dedup -o dumps/ dumps
+	[[ $output == *"dumps/a b.jsonl: is an input"* ]]
+	ln -s dumps link
+	run -2 dedup -o link/ dumps/b.jsonl.zst
+	[[ $output == *"link/b.jsonl.zst: is an input"* ]]
+	run -2 dedup -o out/ dumps before/b.jsonl.zst
+	[[ $output == *"dumps/b.jsonl.zst and before/b.jsonl.zst would both be"* ]]
+	run -2 dedup -o out/ < all.jsonl
+	[[ $output == *"<stdin> has no name"* ]]
+	[ ! -e out ]
+	diff -r before dumps
+	dedup -o out/ dumps
+	cp -a out old
+	doc z 'one more' >> 'dumps/a b.jsonl'
+	echo '{' >> dumps/empty.jsonl
+	run -2 dedup -o out/ dumps
+	diff -r old out		# no temporary files either
+	run -2 dedup -o out2/ dumps
+	[ ! -e out2 ]
+	run -2 tok-train -o out/ dumps/a*
+	[[ $output == *"out/: Is a directory"* ]]
+	# other files of the folder stay; report and counts may be in it
+	echo mine > out/notes
+	dedup --exact -o out/ --report out/report --stats out/stats before
+	[ "$(ls out | tr '\n' ' ')" = \
+		"a b.jsonl b.jsonl.zst c.jsonl.gz empty.jsonl notes report stats " ]
+	[ "$(cat out/notes)" = mine ]
+	grep -q '"docs_in":4' out/stats
+	[ "$(find . -name '.*' ! -name . | wc -l)" -eq 0 ]
+}
+
+@test "-o DIR/ of more files than a process may have open" {
+	mkdir many
+	for i in $(seq 100 399); do doc "$i" "text $i" > many/$i.jsonl; done
+	(ulimit -n 100; dedup -j 2 --exact -o out/ many)
+	diff -r many out
+}
