@@ -3,7 +3,7 @@
  *
  * An output has the name of its input and is compressed if that says so.  The
  * set appears whole (outdir.h).  Two inputs of one name, stdin, and an output
- * that is an input are errors.  Memory: about 200 bytes for each file.
+ * that is an input are errors.  Memory: about 300 bytes for each file.
  */
 #ifndef ASSAY_MIRROR_H
 #define ASSAY_MIRROR_H
