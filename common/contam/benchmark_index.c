@@ -24,7 +24,8 @@ add_example(void *ctx, struct span text, struct err *e)
 
 	l->unit.n = 0;
 	if (l->enc) {
-		bpe_units(l->enc, text, &l->unit);
+		if (bpe_units(l->enc, text, &l->unit, e) < 0)
+			return -1;
 	} else {
 		words_split(&l->words, text);
 		for (i = 0; i < l->words.n; i++)

@@ -75,11 +75,13 @@ match_doc(const struct docpipe_work *w, struct doc *d, struct err *e)
 	struct docs *x = w->ctx;
 	struct block *k = w->result;
 	size_t first = k->hits.n, doc = k->docs++;
+	struct err why;
 
-	(void)e;
+	why.set = 0;
 	if (d->bad)
 		return 0;
-	match_text(x->match[w->worker], d->text, &k->hits);
+	if (match_text(x->match[w->worker], d->text, &k->hits, &why) < 0)
+		return docpipe_bad(w, d, why.msg, e);
 	if (k->hits.n == first)
 		return 0;
 	GROW(k->v, k->cap, k->n + 1);

@@ -72,8 +72,9 @@ match_ids(struct match *m, const uint32_t *ids, size_t n,
 	ngram_scan(m->x->ngrams, m->token, n, same_token, &ids, out);
 }
 
-void
-match_text(struct match *m, struct span text, struct ngram_hits *out)
+int
+match_text(struct match *m, struct span text, struct ngram_hits *out,
+	   struct err *e)
 {
 	size_t i = out->n;
 	struct align a;
@@ -83,15 +84,17 @@ match_text(struct match *m, struct span text, struct ngram_hits *out)
 		words_split(&m->words, text);
 		ngram_scan(m->x->ngrams, m->words.v, m->words.n, same_word, m,
 			   out);
-		return;
+		return 0;
 	}
 	m->ids.n = 0;
-	bpe_units(m->enc, text, &m->ids);
+	if (bpe_units(m->enc, text, &m->ids, e) < 0)
+		return -1;
 	match_ids(m, m->ids.v, m->ids.n, out);
 	if (out->n == i)
-		return;
+		return 0;
 	align_init(&a, m->x->vocab, text, m->ids.v, m->ids.n);
 	for (; i < out->n; i++)
 		align_range(&a, &out->v[i].start, &out->v[i].end);
 	align_clear(&a);
+	return 0;
 }

@@ -15,8 +15,10 @@ void match_free(struct match *m);	/* NULL is fine */
 /*
  * Append the hits of a text; start and end are bytes of it.  With a tokenizer
  * the hits of its tokens, widened to whole characters (tokenizer/align.h).
+ * -1: it cannot be tokenized.
  */
-void match_text(struct match *m, struct span text, struct ngram_hits *out);
+int match_text(struct match *m, struct span text, struct ngram_hits *out,
+	       struct err *e);
 
 /* The same for token ids; start and end count tokens. */
 void match_ids(struct match *m, const uint32_t *ids, size_t n,

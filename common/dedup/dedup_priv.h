@@ -114,11 +114,13 @@ void dedup_loops_scratch_clear(struct loops_scratch *s);
 
 /*
  * Does the text loop?  words are those of the text if `split`, else it splits
- * them where it needs them.  hit: of Gopher's rule.
+ * them where it needs them.  hit: of Gopher's rule.  e is set if the text
+ * cannot be tokenized.
  */
 struct repeat dedup_loops_find(const struct loops *l, struct loops_scratch *s,
 			       struct words *words, int split,
-			       struct span text, struct gopher_hit *hit);
+			       struct span text, struct gopher_hit *hit,
+			       struct err *e);
 
 /* --- passages.c: spans that are cut --- */
 
@@ -170,9 +172,11 @@ int dedup_passages_open(struct passages *p, const struct dedup_opts *o,
 void dedup_passages_clear(struct passages *p);
 void dedup_passages_scratch_clear(struct passages_scratch *s);
 
-/* A worker: add a text to its block.  Then in order: the i-th of a block. */
-void dedup_passages_take(const struct passages *p, struct passages_scratch *s,
-			 struct passages_block *b, struct span text);
+/* A worker: add a text to its block, -1 if it cannot be tokenized.  Then in
+ * order: the i-th of a block. */
+int dedup_passages_take(const struct passages *p, struct passages_scratch *s,
+			struct passages_block *b, struct span text,
+			struct err *e);
 int dedup_passages_add(struct passages *p, const struct passages_block *b,
 		       size_t i, struct err *e);
 

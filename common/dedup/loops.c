@@ -35,10 +35,11 @@ dedup_loops_scratch_clear(struct loops_scratch *s)
 	free(s->unit);
 }
 
-/* Units of the rules: tokens, or the hashes of the words. */
-static size_t
+/* Units of the rules: tokens, or the hashes of the words.  -1: the text cannot
+ * be tokenized. */
+static int64_t
 units(const struct loops *l, struct loops_scratch *s, struct words *words,
-      int split, struct span text)
+      int split, struct span text, struct err *e)
 {
 	size_t i, n;
 
@@ -46,7 +47,8 @@ units(const struct loops *l, struct loops_scratch *s, struct words *words,
 		if (!s->enc)
 			s->enc = bpe_enc_new(l->bpe, 0);
 		s->ids.n = 0;
-		bpe_units(s->enc, text, &s->ids);
+		if (bpe_units(s->enc, text, &s->ids, e) < 0)
+			return -1;
 	} else if (!split) {
 		words_split(words, text);
 	}
@@ -54,17 +56,20 @@ units(const struct loops *l, struct loops_scratch *s, struct words *words,
 	GROW(s->unit, s->cap, n);
 	for (i = 0; i < n; i++)
 		s->unit[i] = l->bpe ? s->ids.v[i] : words->v[i].hash;
-	return n;
+	return (int64_t)n;
 }
 
 struct repeat
 dedup_loops_find(const struct loops *l, struct loops_scratch *s,
 		 struct words *words, int split, struct span text,
-		 struct gopher_hit *hit)
+		 struct gopher_hit *hit, struct err *e)
 {
-	size_t n = units(l, s, words, split, text);
-	struct repeat r = repeats_find(&s->rep, &l->o->rep, s->unit, n);
+	int64_t n = units(l, s, words, split, text, e);
+	struct repeat r = {.rule = REPEAT_NONE};
 
+	if (n < 0)
+		return r;
+	r = repeats_find(&s->rep, &l->o->rep, s->unit, (size_t)n);
 	if (r.rule || !l->o->gopher.on)
 		return r;
 	if (l->bpe && !split)

@@ -133,48 +133,52 @@ dedup_passages_block_clear(struct passages_block *b)
 	free(b->to);
 }
 
-static void
+static int
 take_ids(const struct passages *p, struct passages_scratch *s,
-	 struct passages_block *b, struct span text)
+	 struct passages_block *b, struct span text, struct err *e)
 {
 	size_t n;
 
 	if (!s->enc)
 		s->enc = bpe_enc_new(p->bpe, 0);
 	s->ids.n = 0;
-	bpe_units(s->enc, text, &s->ids);
+	if (bpe_units(s->enc, text, &s->ids, e) < 0)
+		return -1;
 	GROW(b->end, b->end_cap, b->ntok + s->ids.n);
 	GROW(b->id, b->id_cap, b->ntok + s->ids.n);
 	n = align_ends(p->vocab, text, s->ids.v, s->ids.n, b->end + b->ntok);
 	if (n)
 		memcpy(b->id + b->ntok, s->ids.v, n * sizeof(*b->id));
 	b->ntok += n;
+	return 0;
 }
 
-void
+int
 dedup_passages_take(const struct passages *p, struct passages_scratch *s,
-		    struct passages_block *b, struct span text)
+		    struct passages_block *b, struct span text, struct err *e)
 {
 	enum { SOME = 1024 };
-	struct err e = {0};
-	size_t pos = 0, k;
+	size_t pos = 0, k, from = b->ntok;
 
-	buf_put(&b->text, text.p, text.n);
-	if (p->bpe)
-		take_ids(p, s, b, text);
+	if (p->bpe && take_ids(p, s, b, text, e) < 0)
+		return -1;
 	if (p->split && !s->split)
 		s->split = split_scratch_new(p->split);
 	while (p->split && pos < text.n) {
 		GROW(b->end, b->end_cap, b->ntok + SOME);
 		k = split_next(p->split, s->split, text.p, text.n, &pos,
-			       b->end + b->ntok, SOME, &e);
-		if (k == 0)
-			die_err(&e);
+			       b->end + b->ntok, SOME, e);
+		if (k == 0) {
+			b->ntok = from;
+			return -1;
+		}
 		b->ntok += k;
 	}
+	buf_put(&b->text, text.p, text.n);
 	GROW(b->to, b->cap, b->n + 1);
 	b->to[b->n].text = b->text.n;
 	b->to[b->n++].tok = b->ntok;
+	return 0;
 }
 
 int

@@ -64,7 +64,7 @@ scan_near(const struct dedup *d, struct worker *w, struct scanned *x,
 
 static uint8_t
 scan_text(const struct dedup *d, struct worker *w, struct scanned *x,
-	  struct span text)
+	  struct span text, struct err *e)
 {
 	static const uint8_t loop[] = {0, DOC_RUN, DOC_PHRASE, DOC_GOPHER};
 	const struct dedup_opts *o = d->o;
@@ -76,7 +76,7 @@ scan_text(const struct dedup *d, struct worker *w, struct scanned *x,
 	if (o->repeats)
 		flag |= loop[dedup_loops_find(&d->loops, &w->loops,
 					      &w->sh.words, o->near, text,
-					      &hit).rule];
+					      &hit, e).rule];
 	if (o->exact)
 		x->doc[x->n].exact = dedup_exact_key(
 			dedup_exact_text(o, w, text)).a;
@@ -89,15 +89,27 @@ scan_doc(const struct docpipe_work *dw, struct doc *doc, struct err *e)
 	const struct dedup *d = dw->ctx;
 	struct worker *w = &d->worker[dw->worker];
 	struct scanned *x = dw->result;
+	size_t nkeys = x->nkeys;
+	uint8_t flag = 0;
+	struct err why;
 
-	(void)e;
+	why.set = 0;
 	GROW(x->doc, x->cap, x->n + 1);
-	x->doc[x->n].flag = doc->bad ? DOC_BAD :
-		scan_text(d, w, x, doc->text);
-	if (d->o->spans)
+	if (!doc->bad)
+		flag = scan_text(d, w, x, doc->text, &why);
+	if (!doc->bad && !why.set && d->o->spans)
 		dedup_passages_take(&d->passages, &w->passages, &x->texts,
-				    doc->bad ? span_str("") : doc->text);
-	x->n++;
+				    doc->text, &why);
+	if (why.set && docpipe_bad(dw, doc, why.msg, e) < 0)
+		return -1;
+	if (doc->bad) {
+		flag = DOC_BAD;
+		x->nkeys = nkeys;
+	}
+	if (doc->bad && d->o->spans)
+		dedup_passages_take(&d->passages, &w->passages, &x->texts,
+				    span_str(""), &why);
+	x->doc[x->n++].flag = flag;
 	return 0;
 }
 

@@ -124,8 +124,9 @@ static struct loop
 find_loop(const struct dedup *d, struct worker *w, struct span text)
 {
 	struct loop x = {.start = 0};
+	struct err e = {0};	/* what is left of a text may be no loop */
 	struct repeat r = dedup_loops_find(&d->loops, &w->loops, &w->sh.words,
-					   0, text, &x.hit);
+					   0, text, &x.hit, &e);
 
 	x.rule = r.rule;
 	x.times = r.times;
@@ -200,6 +201,9 @@ write_block(const struct docpipe_work *dw, struct doc_batch *b, struct err *e)
 		x->loop[i] = (struct loop){.rule = REPEAT_NONE};
 		if (is_wanted(w, doc, &v))
 			doc_parse_at(dw->parser, b, i);
+		if (d->corpus.flag[doc] & DOC_BAD && !b->v[i].bad)
+			doc_set_bad(b, &b->v[i], "its text cannot be split "
+				    "with this tokenizer or pattern");
 		if (doc >= d->corpus.nref && !b->v[i].bad && v.why == SPAN)
 			x->loop[i] = cut(d, worker, doc, b->v[i].text,
 					 &x->text);

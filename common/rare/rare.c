@@ -76,7 +76,9 @@ encoder_init(struct encoder *c, const struct vocab *v, struct err *e)
 			(v->kind == VOCAB_SENTENCEPIECE &&
 			 v->sp_prepend != VOCAB_PREPEND_NEVER);
 	for (i = 0; i < 2 && c->puts_space; i++)
-		bpe_units(c->enc, span_str(prefixes[i]), &c->prefix[i]);
+		if (bpe_units(c->enc, span_str(prefixes[i]), &c->prefix[i],
+			      e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -91,16 +93,19 @@ encoder_clear(struct encoder *c)
 	buf_clear(&c->text);
 }
 
-/* Encode s into c->r.  Returns where its ids start, past a prefix. */
+/* Encode s into c->r, which stays empty where that is not possible.  Returns
+ * where its ids start, past a prefix. */
 static size_t
 encode(struct encoder *c, struct span s)
 {
 	const struct ids *p;
+	struct err e;
 	int i;
 
+	e.set = 0;
 	c->r.n = 0;
 	if (!c->puts_space) {
-		bpe_units(c->enc, s, &c->r);
+		bpe_units(c->enc, s, &c->r, &e);
 		return 0;
 	}
 	for (i = 0; i < 2; i++) {
@@ -109,7 +114,7 @@ encode(struct encoder *c, struct span s)
 		buf_puts(&c->text, prefixes[i]);
 		buf_put(&c->text, s.p, s.n);
 		c->r.n = 0;
-		bpe_units(c->enc, buf_span(&c->text), &c->r);
+		bpe_units(c->enc, buf_span(&c->text), &c->r, &e);
 		if (c->r.n >= p->n && p->n &&
 		    !memcmp(c->r.v, p->v, p->n * sizeof(*p->v)))
 			return p->n;

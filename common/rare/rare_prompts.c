@@ -198,6 +198,7 @@ rare_prompts_encode(const struct rare_prompts *p, const struct rare *r,
 {
 	struct buf x = {0}, text = {0};
 	struct ids ids = {0};
+	struct err e = {0};
 	int k, found = rare_is(r, id, RARE_SPECIAL);
 	size_t i;
 
@@ -207,7 +208,8 @@ rare_prompts_encode(const struct rare_prompts *p, const struct rare *r,
 			continue;
 		prompt_text(k, buf_span(&x), &text);
 		ids.n = 0;
-		bpe_units(p->enc, (struct span){text.p, text.n - x.n}, &ids);
+		bpe_units(p->enc, (struct span){text.p, text.n - x.n}, &ids,
+			  &e);
 		for (i = 0; i < ids.n; i++)
 			found |= ids.v[i] == id;
 	}

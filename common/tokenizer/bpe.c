@@ -98,18 +98,18 @@ bpe_enc_free(struct bpe_enc *c)
 }
 
 /* A section without added tokens; first: it begins the document. */
-static void
-section(struct bpe_enc *c, struct span t, int first, struct ids *out)
+static int
+section(struct bpe_enc *c, struct span t, int first, struct ids *out,
+	struct err *e)
 {
 	const struct vocab *v = c->b->v;
 	const struct bpe_spm *spm = c->b->merge.spm;
 	uint32_t ends[BPE_CACHE_BATCH];
-	struct err e = {0};
 	size_t pos = 0, start = 0, k;
 	int bare = first && c->rest;
 
 	if (t.n == 0)
-		return;
+		return 0;
 	if (v->metaspace) {
 		t = bpe_spm_text(bare ? VOCAB_PREPEND_NEVER : v->sp_prepend,
 				 t, first, &c->text);
@@ -123,17 +123,19 @@ section(struct bpe_enc *c, struct span t, int first, struct ids *out)
 		k = spm ? bpe_spm_next(spm, t.p, t.n, &pos, ends,
 				       BPE_CACHE_BATCH) :
 			split_next(c->b->split, c->split, t.p, t.n, &pos, ends,
-				   BPE_CACHE_BATCH, &e);
+				   BPE_CACHE_BATCH, e);
 		if (k == 0)
-			die_err(&e);
+			return -1;
 		bpe_cache_encode(c->cache, t.p, t.n, start, ends, k, out);
 		start = ends[k - 1];
 	}
+	return 0;
 }
 
 /* Text between raw added tokens: normalize, cut out the normalized ones. */
-static void
-normalized(struct bpe_enc *c, struct span t, int first, struct ids *out)
+static int
+normalized(struct bpe_enc *c, struct span t, int first, struct ids *out,
+	   struct err *e)
 {
 	const struct bpe *b = c->b;
 	const struct vocab *v = b->v;
@@ -146,29 +148,43 @@ normalized(struct bpe_enc *c, struct span t, int first, struct ids *out)
 		t = bpe_spm_text(first && c->rest ? VOCAB_PREPEND_NEVER :
 				 v->sp_prepend, t, first, &c->text);
 	for (; b->normal && bpe_added_next(b->normal, t, &x); from = x.stop) {
-		if (from < x.start)
-			section(c, (struct span){t.p + from, x.start - from},
-				first && from == 0, out);
+		if (from < x.start &&
+		    section(c, (struct span){t.p + from, x.start - from},
+			    first && from == 0, out, e) < 0)
+			return -1;
 		ids_add(out, x.id);
 	}
-	section(c, (struct span){t.p + from, t.n - from}, first && from == 0,
-		out);
+	return section(c, (struct span){t.p + from, t.n - from},
+		       first && from == 0, out, e);
 }
 
-void
-bpe_units(struct bpe_enc *c, struct span t, struct ids *out)
+static int
+units(struct bpe_enc *c, struct span t, struct ids *out, struct err *e)
 {
 	const struct bpe_added *raw = c->b->raw;
 	struct bpe_added_cut x = {.next = 0, .stop = 0};
 	size_t from = 0;
 
 	for (; raw && bpe_added_next(raw, t, &x); from = x.stop) {
-		if (from < x.start)
-			normalized(c, (struct span){t.p + from, x.start - from},
-				   from == 0, out);
+		if (from < x.start &&
+		    normalized(c, (struct span){t.p + from, x.start - from},
+			       from == 0, out, e) < 0)
+			return -1;
 		ids_add(out, x.id);
 	}
-	normalized(c, (struct span){t.p + from, t.n - from}, from == 0, out);
+	return normalized(c, (struct span){t.p + from, t.n - from}, from == 0,
+			  out, e);
+}
+
+int
+bpe_units(struct bpe_enc *c, struct span t, struct ids *out, struct err *e)
+{
+	size_t from = out->n;
+
+	if (units(c, t, out, e) == 0)
+		return 0;
+	out->n = from;
+	return -1;
 }
 
 /* Error if there is the id of a byte without a token from ids[from] on. */
@@ -189,7 +205,8 @@ bpe_encode(struct bpe_enc *c, struct span t, struct ids *out, struct err *e)
 {
 	size_t from = out->n;
 
-	bpe_units(c, t, out);
+	if (bpe_units(c, t, out, e) < 0)
+		return -1;
 	return c->b->missing ? check_missing(c->b, out, from, e) : 0;
 }
 

@@ -32,8 +32,8 @@ void bpe_enc_free(struct bpe_enc *c);
 /*
  * Append the ids of text (valid UTF-8) to out, without BOS or EOS.  The text
  * is one document: its end is the end of the text for the split patterns.
- * -1: the vocabulary has no token for some byte of the text, and out is as it
- * was.
+ * -1: the vocabulary has no token for some byte of the text, or a split pattern
+ * takes too long on it, and out is as it was.
  */
 int bpe_encode(struct bpe_enc *c, struct span text, struct ids *out,
 	       struct err *e);
@@ -49,6 +49,7 @@ int bpe_encode_rest(struct bpe_enc *c, struct span text, struct ids *out,
  * below v->n + BPE_MISSING.
  */
 enum { BPE_MISSING = 256 };
-void bpe_units(struct bpe_enc *c, struct span text, struct ids *out);
+int bpe_units(struct bpe_enc *c, struct span text, struct ids *out,
+	      struct err *e);
 
 #endif

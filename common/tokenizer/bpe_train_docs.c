@@ -112,18 +112,19 @@ worker_memory(struct count *c, struct worker *w, struct err *e)
 
 /* ---- counting ---- */
 
+/* A text that cannot be split fails before any of it is counted: bad. */
 static int
 count_text(struct count *c, struct worker *w, struct span text,
-	   uint64_t weight, struct err *e)
+	   uint64_t weight, struct err *bad, struct err *e)
 {
 	size_t pos = 0, start, n;
 
 	while (pos < text.n) {
 		start = pos;
 		n = split_next(c->o->split, w->scratch, text.p, text.n, &pos,
-			       w->ends, ENDS, e);
+			       w->ends, ENDS, bad);
 		if (n == 0)
-			return -1;
+			break;
 		if (pretokens_add(w->pretokens, text.p, text.n, start, w->ends,
 				  n, weight, e))
 			return -1;
@@ -131,11 +132,23 @@ count_text(struct count *c, struct worker *w, struct span text,
 	return 0;
 }
 
+/* --max-docs: can a text that may be kept be split? */
+static void
+try_text(struct count *c, struct worker *w, struct span text, struct err *bad)
+{
+	size_t pos = 0;
+
+	if (split_may_fail(c->o->split))
+		split_next(c->o->split, w->scratch, text.p, text.n, &pos,
+			   w->ends, ENDS, bad);
+}
+
 static int
 work_doc(const struct docpipe_work *work, struct doc *d, struct err *e)
 {
 	struct count *c = work->ctx;
-	struct err what = {0};
+	struct worker *w = &c->worker[work->worker];
+	struct err what, bad;
 	const char *key = c->o->doc->extra_key, *why = NULL;
 	uint64_t weight = 1;
 
@@ -151,16 +164,19 @@ work_doc(const struct docpipe_work *work, struct doc *d, struct err *e)
 		d->why = why;
 		d->text.n = 0;
 	}
-	if (c->o->max_docs || !doc_chosen(c, d))
+	if (!doc_chosen(c, d))
 		return 0;
 	if (d->text.n >= UINT32_MAX)
 		return err_set(e, "%s:%llu: a text of %zu bytes: at most "
 			       "4294967294 can be split", d->file,
 			       (unsigned long long)d->lineno, d->text.n);
-	if (count_text(c, &c->worker[work->worker], d->text, weight, &what))
+	what.set = bad.set = 0;
+	if (c->o->max_docs)
+		try_text(c, w, d->text, &bad);
+	else if (count_text(c, w, d->text, weight, &bad, &what))
 		return err_set(e, "%s:%llu: %s", d->file,
 			       (unsigned long long)d->lineno, what.msg);
-	return 0;
+	return bad.set ? docpipe_bad(work, d, bad.msg, e) : 0;
 }
 
 static int
@@ -239,7 +255,7 @@ count_kept(void *ctx, int thread)
 		struct kept *k = &c->kept[i];
 
 		if (!count_text(c, w, (struct span){k->text, k->n}, k->weight,
-				&w->err))
+				&w->err, &w->err))
 			worker_memory(c, w, &w->err);
 	}
 }

@@ -89,6 +89,15 @@ split_free(struct split *s)
 	free(s);
 }
 
+int
+split_may_fail(const struct split *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->level[i].re)
+			return 1;
+	return 0;
+}
+
 struct split_scratch *
 split_scratch_new(const struct split *s)
 {

@@ -30,13 +30,15 @@ struct split;	/* immutable; shared by threads */
 struct split *split_new(const char *const *names, const int *behavior,
 			size_t n, struct err *e);
 void split_free(struct split *s);
+int split_may_fail(const struct split *s);	/* see split_next() */
 
 /*
  * Split text[*pos..n), n < 4 GiB: write the ends (offsets in text, exclusive)
  * of the next pre-tokens, at most max (>= 64), and move *pos to the last end.
- * Returns their number, 0 when *pos == n, or after an error: a pattern takes
- * too long on this text.  A text starts at *pos 0 and keeps
- * its scratch until its end; each thread needs a scratch of its own.
+ * Returns their number, 0 when *pos == n, or an error: a pattern takes too
+ * long on this text, or leaves a part of it that is Removed.  That is found in
+ * the first call.  A text starts at *pos 0 and keeps its scratch until its end;
+ * each thread needs a scratch of its own.
  */
 struct split_scratch;
 struct split_scratch *split_scratch_new(const struct split *s);

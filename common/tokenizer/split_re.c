@@ -178,8 +178,9 @@ split_re_find(const struct split_re *r, struct split_re_match *m,
 			break;
 		if (rc < 0) {
 			onig_error_code_to_str(what, rc);
-			return err_set(e, "byte %zu of the text: split "
-				       "pattern: %s", *from, (char *)what);
+			return err_set(e, "byte %zu of the text: a split "
+				       "pattern backtracks too much (%s)",
+				       *from, (char *)what);
 		}
 		*start = (size_t)m->region.beg[0];
 		*end = *from = (size_t)m->region.end[0];

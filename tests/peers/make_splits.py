@@ -12,6 +12,7 @@ has, and random ones of a fixed seed; so are the texts.  Lines of a file:
                              where some text is in none (tiktoken drops it),
                              x where the library panics
     !                        the library refuses the pattern
+    J PRE_TOKENIZER          of a tokenizer.json (pipelines.txt)
 """
 import json
 import os
@@ -160,6 +161,41 @@ def write(path, texts, patterns, split):
     print(path, len(patterns), "patterns", refused, "refused", len(data), os.path.getsize(path))
 
 
+def split_json(pattern, behavior="Isolated", invert=False, kind="Regex"):
+    return {"type": "Split", "pattern": {kind: pattern}, "behavior": behavior, "invert": invert}
+
+
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+REGEX = dict(BYTES, use_regex=True)
+DIGITS = {"type": "Digits", "individual_digits": False}
+SINGLE = {"type": "Digits", "individual_digits": True}
+PIPELINES = [
+    [REGEX], [BYTES],
+    # Falcon
+    [{"type": "Punctuation", "behavior": "Contiguous"}, REGEX, DIGITS, split_json("[0-9][0-9][0-9]")],
+    # GPT-4, GPT-4o, Phi-4 and OLMo 2, as converted from tiktoken
+    [split_json(PUBLISHED[9], "Removed", True), BYTES], [split_json(PUBLISHED[11], "Removed", True), BYTES],
+    [split_json(PUBLISHED[8], "Removed", True), BYTES],
+    # Llama-3, DeepSeek-V3, StarCoder, BLOOM
+    [split_json(PUBLISHED[8]), BYTES], [split_json(PUBLISHED[4]), split_json(PUBLISHED[3]), split_json(PUBLISHED[2]), BYTES],
+    [SINGLE, REGEX], [split_json(PUBLISHED[0]), BYTES], [split_json(PUBLISHED[1], "Removed", True), BYTES],
+    [{"type": "Punctuation"}, BYTES], [BYTES, {"type": "Punctuation"}], [BYTES, SINGLE], [REGEX, DIGITS, SINGLE],
+    [{"type": "Punctuation", "behavior": "MergedWithNext"}, BYTES], [{"type": "Punctuation", "behavior": "MergedWithPrevious"}, REGEX],
+    [BYTES, split_json("[^a-z]+", "MergedWithPrevious")], [BYTES, split_json("\\w+", "Contiguous", True)],
+    [split_json("-", kind="String"), BYTES], [BYTES, split_json("\u0120", "MergedWithNext", kind="String")],
+]
+
+
+def pipeline(parts):
+    """Offsets do not tell bytes apart: ByteLevel comes with one character for each byte."""
+    from tokenizers import Tokenizer, models
+    t = Tokenizer(models.BPE())
+    raw = json.loads(t.to_str())
+    raw["pre_tokenizer"] = parts[0] if len(parts) == 1 else {"type": "Sequence", "pretokenizers": parts}
+    pre = Tokenizer.from_str(json.dumps(raw)).pre_tokenizer
+    return raw["pre_tokenizer"], lambda text: [b"x" * len(x) for x, _ in pre.pre_tokenize_str(text)]
+
+
 TIKTOKEN = PUBLISHED + r"""
 \p{N}{1,3}+ a{2}? a{1,2}+b (?:ab){1,2}+a [a-c]{2}+ \p{L}{2,}+ a{,2} \s++$ ^a b$ (?m)^. (?m).$ (?s).+ .+ (?s:.)a \w+ \W+ \b\w \B.
 [[:alpha:]]+ [[:^alpha:]]+ [[:punct:]]+ [[:space:]] \pL+ \PL+ \p{Han}+ \p{Script=Han}+ \p{sc=Greek}+ \p{gc=Lu} \p{^L}+
@@ -180,6 +216,12 @@ def main():
     texts = [t for t in texts if len(t.encode()) < 90]
     write(sys.argv[1] + "/tiktoken.txt.zst", texts, [(p, "isolated", False) for p in TIKTOKEN if p],
           lambda p, b, i: tiktoken_split(p, texts))
+    out = ["T " + json.dumps(t) for t in texts]
+    for parts in PIPELINES:
+        js, f = pipeline(parts)
+        out += ["J " + json.dumps(js), "= " + " ".join(answer(f, t) for t in texts)]
+    data = ("\n".join(out) + "\n").encode()
+    subprocess.run(["zstd", "-19q", "-f", "-o", sys.argv[1] + "/pipelines.txt.zst"], input=data, check=True)
 
 
 main()

@@ -88,7 +88,8 @@ runs(void **state)
 		enc = bpe_enc_new(bpe, 0);
 		for (i = 0; i < TEST_COUNT(texts); i++) {
 			ids.n = 0;
-			bpe_units(enc, span_str(texts[i]), &ids);
+			bpe_units(enc, span_str(texts[i]), &ids,
+				  &(struct err){0});
 			for (a = 0; a < ids.n; a++)
 				for (b = a + 1; b <= ids.n; b++)
 					check_run(v, span_str(texts[i]),

@@ -52,7 +52,7 @@ static const struct ids *
 encode(struct tok *t, const char *p, size_t n)
 {
 	t->ids.n = 0;
-	bpe_units(t->c, (struct span){p, n}, &t->ids);
+	bpe_units(t->c, (struct span){p, n}, &t->ids, &(struct err){0});
 	return &t->ids;
 }
 
@@ -358,7 +358,8 @@ crowd_run(void *arg)
 
 	for (size_t i = 0; i < TEXTS; i++) {
 		o.n = 0;
-		bpe_units(enc, (struct span){c->text[i], c->n[i]}, &o);
+		bpe_units(enc, (struct span){c->text[i], c->n[i]}, &o,
+			  &(struct err){0});
 		if (o.n != c->want[i].n ||
 		    memcmp(o.v, c->want[i].v, o.n * sizeof(*o.v)) != 0)
 			c->wrong++;
@@ -384,7 +385,8 @@ test_threads(void **state)
 	for (size_t i = 0; i < TEXTS; i++) {
 		c.text[i] = xmalloc(4096);
 		c.n[i] = random_text(c.text[i], 1 + roll(4000));
-		bpe_units(t.c, (struct span){c.text[i], c.n[i]}, &c.want[i]);
+		bpe_units(t.c, (struct span){c.text[i], c.n[i]}, &c.want[i],
+			  &(struct err){0});
 	}
 	for (size_t k = 0; k < TEST_COUNT(shared); k++) {
 		tok_resize(&t, shared[k], 1);

@@ -115,7 +115,7 @@ test_goldens(void **state)
 		for (size_t t = 0; t < TEST_COUNT(text); t++) {
 			ids.n = 0;
 			buf_reset(&got);
-			bpe_units(c, span_str(text[t]), &ids);
+			bpe_units(c, span_str(text[t]), &ids, &(struct err){0});
 			for (size_t k = 0; k < ids.n; k++)
 				buf_printf(&got, "%s%u", k ? " " : "",
 					   ids.v[k]);

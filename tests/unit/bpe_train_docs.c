@@ -274,7 +274,7 @@ assert_tokens_encode(const struct run *r)
 			continue;
 		texts++;
 		ids.n = 0;
-		bpe_units(enc, v->token[t], &ids);
+		bpe_units(enc, v->token[t], &ids, &(struct err){0});
 		if (ids.n != 1 || ids.v[0] != t)
 			fail_msg("token %u: %zu ids, the first %u", t, ids.n,
 				 ids.v[0]);
@@ -316,8 +316,8 @@ assert_same_ids(const struct vocab *v, struct bpe_enc *a, struct bpe_enc *b,
 	struct buf back = {0};
 	struct err e = {0};
 
-	bpe_units(a, text, &x);
-	bpe_units(b, text, &y);
+	bpe_units(a, text, &x, &(struct err){0});
+	bpe_units(b, text, &y, &(struct err){0});
 	assert_int_equal(x.n, y.n);
 	assert_memory_equal(x.v, y.v, x.n * sizeof *x.v);
 	assert_int_equal(vocab_decode(v, x.v, x.n, 0, &back, &e), 0);

@@ -261,6 +261,26 @@ test_cl100k(void **state)
 	each_simd("cl100k");
 }
 
+/* tiktoken's spelling; white space that ends a text is one pre-token. */
+static void
+test_cl100k_end(void **state)
+{
+	struct err e = {0};
+	char *p = pattern_split("'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+"
+		"\\p{L}++|\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|"
+		"\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s", &e);
+
+	(void)state;
+	assert_non_null(p);
+	assert_int_equal(pattern_find(p), PATTERN_CL100K_END);
+	expect(p, "a\n ", "a|\n ");
+	expect(p, "!\n \n", "!\n| \n");
+	expect(p, " \n ", " \n ");
+	expect(p, "a\n b\n", "a|\n| b|\n");
+	each_simd(p);
+	free(p);
+}
+
 static void
 test_qwen2(void **state)
 {
@@ -285,6 +305,7 @@ main(void)
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_gpt2),
 		cmocka_unit_test(test_cl100k), cmocka_unit_test(test_qwen2),
 		cmocka_unit_test(test_o200k),
+		cmocka_unit_test(test_cl100k_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

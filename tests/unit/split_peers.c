@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "stream/input.h"
+#include "record/vocab.h"
 #include "stream/json.h"
 #include "tokenizer/split.h"
 
@@ -13,6 +14,7 @@ struct peers {
 	struct json *text[MAX_TEXTS];
 	size_t ntexts;
 	struct json *pattern;
+	struct vocab *vocab;		/* with a pre_tokenizer */
 	int behavior;
 	size_t patterns, refused, splits;
 };
@@ -49,17 +51,48 @@ lengths(const struct split *s, struct span text, struct buf *b)
 	split_scratch_free(t);
 }
 
+/* A tokenizer of bytes with this pre_tokenizer. */
+static struct vocab *
+vocab_with(struct span pre)
+{
+	struct err e = {0};
+	struct vocab *v = vocab_build(NULL, 0, NULL, 0, "gpt2", &e);
+	static const char key[] = "\"pre_tokenizer\": ";
+	struct buf b = {0}, c = {0};
+	char *at;
+
+	vocab_json(v, &b);
+	vocab_free(v);
+	buf_putc(&b, 0);
+	at = strstr(b.p, key) + strlen(key);
+	buf_put(&c, b.p, (size_t)(at - b.p));
+	buf_put(&c, pre.p, pre.n);
+	buf_puts(&c, strstr(at, "}") + 1);
+	v = vocab_parse(c.p, c.n, "stored", NULL, &e);
+	if (!v)
+		fail_msg("%.*s: %s", (int)pre.n, pre.p, e.msg);
+	buf_clear(&b);
+	buf_clear(&c);
+	return v;
+}
+
 static struct split *
 compile(const struct peers *x, int tiktoken, struct err *e)
 {
-	char *re = xstrdup(x->pattern->str.p);
+	char *re = NULL;
 	int how = x->behavior | (tiktoken ? SPLIT_SIMPLE_FOLD : 0);
 	struct split *s = NULL;
 
-	if (tiktoken) {
-		free(re);
-		re = pattern_split(x->pattern->str.p, e);
+	if (x->vocab) {
+		const char *names[8];
+
+		for (size_t i = 0; i < x->vocab->nsplit; i++)
+			names[i] = x->vocab->split[i].p;
+		return split_new(names, x->vocab->split_behavior,
+				 x->vocab->nsplit, e);
 	}
+	re = tiktoken ? pattern_split(x->pattern->str.p, e) :
+		xstrdup(x->pattern->str.p);
 	if (re)
 		s = split_new(&(const char *){re}, &how, 1, e);
 	free(re);
@@ -92,7 +125,8 @@ compare(struct peers *x, struct span line, int tiktoken)
 			if (!strchr("?x", *p) &&
 			    (b.n != n || memcmp(b.p, p, n) != 0))
 				fail_msg("%s on \"%s\": ours %.*s, theirs "
-					 "%.*s", x->pattern->str.p,
+					 "%.*s", x->pattern ?
+					 x->pattern->str.p : "pipeline",
 					 x->text[i]->str.p, (int)b.n, b.p,
 					 (int)n, p);
 			p += n + 1;
@@ -142,9 +176,15 @@ run(const char *path, int tiktoken)
 				(size_t)(sp - line.p) - 2});
 			x.pattern = value(sp + 1,
 					  line.n - (size_t)(sp + 1 - line.p));
+		} else if (line.p[0] == 'J') {
+			x.vocab = vocab_with((struct span){line.p + 2,
+						line.n - 2});
 		} else {
 			compare(&x, line, tiktoken);
 			json_free(x.pattern);
+			vocab_free(x.vocab);
+			x.pattern = NULL;
+			x.vocab = NULL;
 		}
 	}
 	for (size_t i = 0; i < x.ntexts; i++)
@@ -177,12 +217,26 @@ test_tiktoken(void **state)
 	assert_true(x.splits > 2500);
 }
 
+/* Split, Digits, Punctuation and ByteLevel in the sequences of published files
+ * and others. */
+static void
+test_pipelines(void **state)
+{
+	struct peers x = run("tests/data/split/pipelines.txt.zst", 0);
+
+	(void)state;
+	print_message("%zu pipelines, %zu splits\n", x.patterns, x.splits);
+	assert_int_equal(x.refused, 0);
+	assert_true(x.splits > 700);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tokenizers),
 		cmocka_unit_test(test_tiktoken),
+		cmocka_unit_test(test_pipelines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ one(const char *name, const struct vocab *v, const struct json *cases)
 		if (want->type != JSON_NULL)
 			same_ids(name, t, want, &ids);
 		ids.n = 0;
-		bpe_units(c, t, &ids);
+		bpe_units(c, t, &ids, &(struct err){0});
 		all_placed(name, v, t, &ids);
 		added_placed(name, v, t, &ids,
 			     json_get(&cases->kids[i], "at"));
