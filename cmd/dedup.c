@@ -23,7 +23,7 @@ struct options {
 	int emit, unit, curve, json;
 	const char *explain;
 	int gopher;
-	const char *gopher_limits;
+	const char *gopher_limits, *keep;
 };
 
 /* Without any method: those that drop whole documents. */
@@ -36,7 +36,8 @@ default_methods(struct dedup_opts *d)
 }
 
 static const char *const exclude[] = {
-	"emit explain curve", "emit apply", "direct drop-all",
+	"emit explain curve", "emit apply", "direct drop-all", "keep drop-all",
+	"keep: emit curve explain",
 	"emit: against exact spans repeats drop-all report stats check",
 	"curve: against exact spans repeats drop-all report stats check",
 	"explain: exact spans repeats drop-all report stats check",
@@ -126,6 +127,9 @@ static const struct arg table[] = {
 	OPT_GROUP("All methods"),
 	OPT_STRS("against", &o.d.against, "FILE",
 		 "Reference documents, read first, never written"),
+	OPT_STR("keep", &o.keep, "WHICH",
+		"Copy to keep: first, longest, last or largest KEY",
+		.of = "exact near"),
 	OPT_FLAG("drop-all", &o.d.drop_all,
 		 "Drop the first of a cluster too"),
 	OPT_STR("tokenizer", &o.d.tokenizer, "FILE",
@@ -148,6 +152,15 @@ static const struct arg table[] = {
 	FILTER_ARGS(&o.d.filter),
 	OPT_END
 };
+
+static void
+keep_option(struct dedup_opts *d, const char *keep)
+{
+	d->keep = !keep || !strcmp(keep, "first") ? DEDUP_KEEP_FIRST :
+		!strcmp(keep, "longest") ? DEDUP_KEEP_LONGEST :
+		!strcmp(keep, "last") ? DEDUP_KEEP_LAST : DEDUP_KEEP_KEY;
+	d->keep_key = keep;
+}
 
 static const struct args args = {
 	"dedup", "[options] [FILE...]",
@@ -276,6 +289,7 @@ main(int argc, char **argv)
 	if (gopher_opts_init(&d->gopher, o.gopher, o.gopher_limits, &e))
 		args_usage(&args, "--gopher-limits: %s", e.msg);
 	default_methods(d);
+	keep_option(d, o.keep);
 	check();
 	status = run(argv + first, argc - first, &e);
 	if (status < 0)

@@ -6,6 +6,7 @@
  * whose set occurred before (by a 128-bit hash of the whole set) is joined to
  * that one at once, so that a million copies cost a million times the same.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct compared {
 		struct set_hash hash;	/* of its set */
 		uint32_t shingles, words;
 		size_t text_to;		/* end of its text in `text` */
+		double value;		/* --keep KEY */
 	} *doc;
 	size_t cap;
 	struct buf text;	/* --normalize: normalized texts */
@@ -151,6 +153,15 @@ take_text(const struct dedup *d, struct worker *w, struct compared *x,
 		buf_put(&x->text, text.p, text.n);
 }
 
+static void
+take_value(const struct dedup *d, struct worker *w, struct compared_doc *to,
+	   struct span line)
+{
+	if (!w->json)
+		w->json = json_reader_new();
+	to->value = dedup_keep_value(w->json, line, d->o->keep_key);
+}
+
 static int
 compare_block(const struct docpipe_work *dw, struct doc_batch *b,
 	      struct err *e)
@@ -173,6 +184,8 @@ compare_block(const struct docpipe_work *dw, struct doc_batch *b,
 		if (flag & DOC_MEMBER)
 			doc_parse_at(dw->parser, b, i);
 		if (flag & DOC_MEMBER && !doc->bad) {
+			if (d->o->keep == DEDUP_KEEP_KEY)
+				take_value(d, w, to, doc->line);
 			if (d->o->exact)
 				take_text(d, w, x, to, doc->text);
 			if (flag & DOC_WORDS && d->o->near && d->o->verify)
@@ -308,6 +321,10 @@ compare_doc(struct compare *c, const struct doc *doc, uint32_t n,
 	if (d->o->normalize)
 		text = (struct span){x->text.p + from,
 				     x->doc[i].text_to - from};
+	if (d->o->keep == DEDUP_KEEP_KEY) {
+		d->members.v[at].value = x->doc[i].value;
+		d->no_value += isnan(x->doc[i].value) != 0;
+	}
 	if (d->reports &&
 	    dedup_names_put(&d->names, doc, "duplicate_of", "duplicate_at",
 			    &d->members.v[at].name, e))
@@ -379,6 +396,10 @@ dedup_compare(struct dedup *d, struct err *e)
 	c.texts = spool_new(d->pairs.mem / 16);
 	c.text_of = xreallocarray(NULL, n, sizeof(*c.text_of));
 	r = dedup_corpus_again(&d->corpus, &pass, e);
+	if (!r && d->no_value == n)
+		warn("\"%s\" is a number or a date in none of %u documents "
+		     "that may be duplicates: the first ones are kept",
+		     d->o->keep_key, n);
 	if (!r && d->o->apply)
 		resolve_names(&c);
 	spool_free(c.texts);

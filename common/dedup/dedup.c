@@ -35,6 +35,8 @@ worker_clear(struct worker *w)
 	shingles_clear(&w->sh);
 	buf_clear(&w->fold);
 	buf_clear(&w->nfc);
+	if (w->json)
+		json_reader_free(w->json);
 	dedup_loops_scratch_clear(&w->loops);
 	dedup_passages_scratch_clear(&w->passages);
 }

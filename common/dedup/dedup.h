@@ -25,6 +25,12 @@
 #include "dedup/repeats.h"
 #include "record/filter.h"
 
+/* Which document of a cluster is kept; ties go to the first. */
+enum dedup_keep {
+	DEDUP_KEEP_FIRST, DEDUP_KEEP_LONGEST, DEDUP_KEEP_LAST,
+	DEDUP_KEEP_KEY	/* the largest value of keep_key */
+};
+
 struct dedup_opts {
 	struct filter_opts filter;
 	int threads;
@@ -34,6 +40,8 @@ struct dedup_opts {
 	double threshold, edit_sim;
 	int verify, has_edit;
 	int drop_all, direct;
+	enum dedup_keep keep;
+	const char *keep_key;
 	struct arg_list against;
 	int64_t span_bytes, span_tokens;	/* of the shortest window */
 	int has_span_bytes, has_span_tokens;

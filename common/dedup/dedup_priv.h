@@ -7,6 +7,7 @@
  *	emit.c explain.c	what is written instead of documents
  *	scan.c compare.c write.c	the passes
  *	join.c		candidates to clusters
+ *	keep.c		which document of a cluster is kept
  *	apply.c		candidates of --apply
  *	prefix_filter.c	the similar pairs of a bucket
  *	pairs.c		one pair
@@ -24,6 +25,7 @@
 #include "spans/spans.h"
 #include "spans/spans_tokens.h"
 #include "stream/extsort.h"
+#include "stream/json.h"
 #include "stream/spool.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/split.h"
@@ -201,7 +203,8 @@ struct member {
 	uint64_t name;		/* dedup_names_put() */
 	uint64_t set, words;	/* of the sets spool, in elements; same == it */
 	uint32_t nset, nwords;
-	double sim;		/* to the first of its cluster; < 0: unknown */
+	double sim;		/* to the one kept; < 0: unknown */
+	double value;		/* --keep KEY: NAN if there is none */
 };
 
 struct members {
@@ -305,10 +308,31 @@ struct clusters {
 	uint32_t *size;		/* at the first member of each */
 	uint32_t *second;	/* drop-all: its second, at its first */
 	uint32_t *copy;		/* drop-all: second with a text, at its first */
+	uint32_t *kept;		/* of each cluster, at its first */
+	uint32_t *kept_text;	/* of each text, at its first */
 	uint64_t n, largest;
 };
 
 void dedup_clusters_clear(struct clusters *c);
+
+/* n times NOT. */
+uint32_t *dedup_no_members(uint32_t n);
+
+/* --- keep.c --- */
+
+/* The number or date at a key of a line, or NAN. */
+double dedup_keep_value(struct json_reader *r, struct span line,
+			const char *key);
+
+/* Fill c->kept and c->kept_text, unless the first are kept. */
+void dedup_keep_choose(const struct pairs *p, struct clusters *c);
+
+/* Of a cluster, or of a text: the member kept, from the first one. */
+static inline uint32_t
+dedup_kept(const uint32_t *kept, uint32_t first)
+{
+	return kept ? kept[first] : first;
+}
 
 /* --- the job --- */
 
@@ -318,6 +342,7 @@ struct worker {
 	struct buf fold, nfc;	/* of --normalize */
 	struct loops_scratch loops;
 	struct passages_scratch passages;
+	struct json_reader *json;	/* --keep KEY */
 };
 
 struct dedup {
@@ -334,6 +359,7 @@ struct dedup {
 	struct pairs pairs;
 	struct clusters clusters;
 	uint64_t surrogates, no_words;	/* of the first pass */
+	uint32_t no_value;		/* members: --keep KEY */
 };
 
 /* scan.c: the first pass */

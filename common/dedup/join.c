@@ -16,6 +16,8 @@ dedup_clusters_clear(struct clusters *c)
 	free(c->size);
 	free(c->second);
 	free(c->copy);
+	free(c->kept);
+	free(c->kept_text);
 }
 
 static int
@@ -53,8 +55,8 @@ find_ref(struct pairs *p, uint32_t i, struct err *e)
 	return dedup_pairs_measure(p, i, ref, e);
 }
 
-static uint32_t *
-no_members(uint32_t n)
+uint32_t *
+dedup_no_members(uint32_t n)
 {
 	uint32_t *v = xreallocarray(NULL, n, sizeof(*v));
 
@@ -69,7 +71,7 @@ join_copies(struct pairs *p, struct clusters *c)
 	uint32_t i, first;
 
 	if (p->o->drop_all && p->o->exact)
-		c->copy = no_members(p->n);
+		c->copy = dedup_no_members(p->n);
 	for (i = 0; i < p->n; i++) {
 		first = p->m[i].exact;
 		if (first == i)
@@ -80,7 +82,7 @@ join_copies(struct pairs *p, struct clusters *c)
 	}
 }
 
-/* Roots in one step, sizes, second members, similarities. */
+/* Roots in one step, sizes, second members, those kept, similarities. */
 static int
 finish(struct pairs *p, struct clusters *c, struct err *e)
 {
@@ -94,6 +96,10 @@ finish(struct pairs *p, struct clusters *c, struct err *e)
 		p->near.parent[i] = first;
 		if (c->size[first]++ == 1)
 			c->second[first] = i;
+	}
+	dedup_keep_choose(p, c);
+	for (i = 0; i < p->n; i++) {
+		first = dedup_kept(c->kept, p->near.parent[i]);
 		if (first == i)
 			continue;
 		if (dedup_pairs_measure(p, i, first, e) ||
@@ -118,7 +124,7 @@ dedup_join(struct dedup *d, struct err *e)
 		return 0;
 	if (d->o->near) {
 		if (d->o->direct && d->corpus.nref)
-			p->ref = no_members(p->n);
+			p->ref = dedup_no_members(p->n);
 		r = d->o->apply ? dedup_apply_join(&d->applied, p, e) :
 			join_buckets(&d->members, p, e);
 	}

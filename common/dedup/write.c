@@ -61,11 +61,12 @@ written_clear(void *result)
 static struct verdict
 exact_verdict(const struct dedup *d, uint32_t i)
 {
-	const struct member *m = &d->members.v[i];
-	const uint32_t *copy = d->clusters.copy;
+	const struct clusters *c = &d->clusters;
+	uint32_t kept = dedup_kept(c->kept_text, d->members.v[i].exact);
+	const uint32_t *copy = c->copy;
 
-	if (m->exact != i)
-		return (struct verdict){EXACT, i, m->exact};
+	if (kept != i)
+		return (struct verdict){EXACT, i, kept};
 	if (copy && copy[i] != NOT)
 		return (struct verdict){EXACT, i, copy[i]};
 	return (struct verdict){KEPT, i, NOT};
@@ -74,7 +75,8 @@ exact_verdict(const struct dedup *d, uint32_t i)
 static struct verdict
 near_verdict(const struct dedup *d, uint32_t i)
 {
-	uint32_t first = d->pairs.near.parent[i];
+	uint32_t first = dedup_kept(d->clusters.kept,
+				    d->pairs.near.parent[i]);
 	const uint32_t *ref = d->pairs.ref;
 
 	if (first != i && ref && ref[i] != NOT)
@@ -221,7 +223,9 @@ put_duplicate(const struct dedup *d, const struct verdict *v, struct buf *b,
 	      struct err *e)
 {
 	const struct member *m = d->members.v;
-	double sim = m[v->member > v->of ? v->member : v->of].sim;
+	/* with --drop-all the first duplicates the second */
+	int second = d->o->drop_all && v->member < v->of;
+	double sim = m[second ? v->of : v->member].sim;
 
 	buf_putc(b, ',');
 	if (dedup_names_get(&d->names, m[v->of].name, b, e))

@@ -530,6 +530,99 @@ share() {
 	done
 }
 
+# --- which copy stays ------------------------------------------------------
+
+# 1, 3 and 5 have one text; 2, 4 and 6 are near it, 4 the longest
+versions() {
+	local t="one two three four five six seven eight nine ten"
+	t+=" eleven twelve thirteen fourteen fifteen sixteen seventeen"
+	printf '%s\n' "{\"id\":\"1\",\"n\":5,\"at\":\"2024-05-17T10:30:00+02:00\",\"text\":\"$t\"}" \
+		"{\"id\":\"2\",\"n\":7.5,\"at\":\"2024-05-17 08:29:59.5Z\",\"text\":\"$t x\"}" \
+		"{\"id\":\"3\",\"n\":\"12\",\"at\":\"2024-05-17T08:31\",\"text\":\"$t\"}" \
+		"{\"id\":\"4\",\"n\":12,\"at\":\"2024-02-30\",\"text\":\"$t longer\"}" \
+		"{\"id\":\"5\",\"n\":null,\"at\":\"2024-05\",\"text\":\"$t\"}" \
+		"{\"id\":\"6\",\"at\":\"2023-12-31T23:59:59Z\",\"text\":\"$t y\"}" \
+		"{\"id\":\"7\",\"n\":1,\"text\":\"nothing like the others\"}"
+}
+
+@test "keep: first, longest, last, the largest number, the latest date" {
+	versions > "$T/in"
+	[ "$(dedup --exact --near "$T/in" | ids)" = '1 7 ' ]
+	[ "$(dedup --exact --near --keep first "$T/in" | ids)" = '1 7 ' ]
+	[ "$(dedup --exact --near --keep longest "$T/in" | ids)" = '4 7 ' ]
+	[ "$(dedup --exact --near --keep last "$T/in" | ids)" = '6 7 ' ]
+	# 3 and 4 have 12: the first of them
+	[ "$(dedup --exact --near --keep n "$T/in" | ids)" = '3 7 ' ]
+	[ "$(dedup --exact --near --keep at "$T/in" | ids)" = '3 7 ' ]
+	[ "$(dedup --near --keep at "$T/in" | ids)" = '3 7 ' ]
+	# equal texts only: 2, 4, 6 stay, of 1, 3, 5 one
+	[ "$(dedup --exact --keep last "$T/in" | ids)" = '2 4 5 6 7 ' ]
+	[ "$(dedup --exact --keep n "$T/in" | ids)" = '2 3 4 6 7 ' ]
+	[ "$(dedup --exact --keep longest "$T/in" | ids)" = '1 2 4 6 7 ' ]
+	[ "$(dedup -j 3 --keep last "$T/in" | ids)" = '6 7 ' ]
+}
+
+@test "keep: the report names the copy that was kept" {
+	versions > "$T/in"
+	dedup --exact --near --keep n --report "$T/r" "$T/in" > "$T/out"
+	[ "$(sed -n 's/.*"id":"\(.\)".*"reason":"\([a-z]*\)","duplicate_of":"\(.\)".*/\1 \2 \3/p' \
+		"$T/r" | tr '\n' '|')" = \
+		'1 exact 3|2 near 3|4 near 3|5 exact 3|6 near 3|' ]
+	# 13 shingles and one more: 13 / 14
+	grep -q '"id":"2".*"similarity":0.9285714285714286' "$T/r"
+	# the best of the equal texts is near the best of all
+	dedup --exact --near --keep longest --report "$T/r" "$T/in" > "$T/out"
+	[ "$(sed -n 's/.*"id":"\(.\)".*"reason":"\([a-z]*\)","duplicate_of":"\(.\)".*/\1 \2 \3/p' \
+		"$T/r" | tr '\n' '|')" = \
+		'1 near 4|2 near 4|3 exact 1|5 exact 1|6 near 4|' ]
+	grep -q '"id":"2".*"similarity":0.8666666666666667' "$T/r"
+}
+
+@test "keep: documents of --against win, a key that is nowhere is a warning" {
+	versions > "$T/in"
+	sed -n 5p "$T/in" | sed 's/"id":"5"/"id":"old"/' > "$T/ref"
+	for keep in last longest n at; do
+		dedup --exact --near --keep $keep --against "$T/ref" \
+			--report "$T/r" "$T/in" > "$T/out"
+		[ "$(ids < "$T/out")" = '7 ' ]
+		[ "$(grep -c '"duplicate_of":"old"' "$T/r")" = 6 ]
+	done
+	run --separate-stderr -0 dedup --exact --near --keep score "$T/in"
+	[ "$stderr" = 'dedup: warning: "score" is a number or a date in none of 6 documents that may be duplicates: the first ones are kept' ]
+	[ "$(ids <<< "$output")" = '1 7 ' ]
+	run -2 dedup --exact --keep last --drop-all "$T/in"
+	run -2 dedup --spans --keep last "$T/in"
+}
+
+@test "keep: dates with and without a zone, in a nested field" {
+	local a b
+	while read -r a b; do
+		printf '%s\n' "{\"id\":\"a\",\"m\":{\"d\":\"${a/_/ }\"},\"text\":\"t\"}" \
+			"{\"id\":\"b\",\"m\":{\"d\":\"${b/_/ }\"},\"text\":\"t\"}" \
+			> "$T/in"
+		# the earlier of the two is not kept, in either order
+		[ "$(dedup --exact --keep m.d "$T/in" | ids)" = 'b ' ] || {
+			echo "$a $b"
+			false
+		}
+		[ "$(tac "$T/in" | dedup --exact --keep m.d | ids)" = 'b ' ]
+	done <<-'END'
+	1969-12-31 1970-01-01
+	1999-12-31T23:59:60Z 2000-01-01T00:00:01Z
+	2000-02-28T23:00 2000-02-29
+	2024-03-01T00:30+01:00 2024-02-29T23:31Z
+	2024-02-29T23:59:59.25 2024-02-29_23:59:59.3
+	2024-01-01T00:00:00-0100 2024-01-01T01:00:01Z
+	1900-02-29 1800-01-01
+	2024-13-01 -5
+	2024-05-17x 1970-01-01
+	abc 0001-01-01
+	0x10 1
+	20231231 20240101
+	-1e3 1.5
+	END
+}
+
 # --- spans -----------------------------------------------------------------
 
 # the texts that are left
