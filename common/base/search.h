@@ -1,8 +1,19 @@
 /*
- * search.h - binary search
+ * search.h - binary search, and an order for qsort()
  */
 #ifndef ASSAY_SEARCH_H
 #define ASSAY_SEARCH_H
+
+#include <stdint.h>
+
+/* Of two uint64_t, ascending. */
+static inline int
+cmp_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
 
 /*
  * Set the variable i to the first index in [from, to) for which cond, an

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 
 enum { SURVEY_MAX = 1000, PROSE_WORDS = 3, SHORT_WORDS = 8, OFTEN = 4 };
 
@@ -281,21 +282,13 @@ is_no_prose(const char *path)
 	return 0;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Few different strings, each again and again? */
 static int
 repeats(struct field *x)
 {
 	size_t i, different = 0;
 
-	qsort(x->hash, x->n, sizeof(*x->hash), by_value);
+	qsort(x->hash, x->n, sizeof(*x->hash), cmp_u64);
 	for (i = 0; i < x->n; i++)
 		different += !i || x->hash[i] != x->hash[i - 1];
 	return x->n >= OFTEN && different * OFTEN <= x->n;

@@ -220,6 +220,10 @@ uint32_t dedup_member(const struct members *m, uint32_t doc);	/* or NOT */
 
 /* --- pairs.c: one candidate pair --- */
 
+/* Is the Jaccard similarity of two sorted sets >= t? */
+int dedup_similar(const uint64_t *a, size_t na, const uint64_t *b, size_t nb,
+		  double t);
+
 struct pairs {
 	const struct dedup_opts *o;
 	const struct corpus *corpus;

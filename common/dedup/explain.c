@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "dedup/dedup.h"
+#include "dedup/dedup_priv.h"
 #include "dedup/edit_distance.h"
-#include "record/docpipe.h"
 #include "stream/json.h"
 #include "stream/output.h"
 
@@ -138,9 +137,11 @@ explain(const struct explain *s, int json, struct buf *b)
 
 	for (i = 0; x->sh.n && y->sh.n && i < (size_t)o->mh.bands; i++)
 		shared += x->key[i] == y->key[i];
-	near = shared > 0 && j >= o->threshold &&
-		(!o->has_edit || edit_similar(x->words, x->nwords, y->words,
-					      y->nwords, o->edit_sim));
+	near = shared > 0 && (!o->verify ||
+		(dedup_similar(x->sh.v, x->sh.n, y->sh.v, y->sh.n,
+			       o->threshold) &&
+		 (!o->has_edit || edit_similar(x->words, x->nwords, y->words,
+					       y->nwords, o->edit_sim))));
 	row(b, json, "words_a", "%.0f", (double)x->nwords);
 	row(b, json, "words_b", "%.0f", (double)y->nwords);
 	row(b, json, "shingles_a", "%.0f", (double)x->sh.n);

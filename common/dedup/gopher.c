@@ -86,39 +86,19 @@ gopher_opts_init(struct gopher_opts *o, int all, const char *list,
 void
 gopher_clear(struct gopher *g)
 {
-	free(g->key);
+	counts_clear(&g->counts);
 	free(g->gram);
-	free(g->val);
 	*g = (struct gopher){0};
-}
-
-/* An empty table for n keys, at most half full; its mask. */
-static size_t
-table(struct gopher *g, size_t n)
-{
-	size_t cap = 64;
-
-	while (cap < 2 * n)
-		cap *= 2;
-	if (cap > g->cap) {
-		g->key = xreallocarray(g->key, cap, sizeof(*g->key));
-		g->val = xreallocarray(g->val, cap, sizeof(*g->val));
-		g->cap = cap;
-	}
-	memset(g->val, 0, cap * sizeof(*g->val));
-	return cap - 1;
 }
 
 /* The count of a key. */
 static uint32_t *
-times(struct gopher *g, size_t mask, uint64_t key)
+times(struct gopher *g, uint64_t key)
 {
-	size_t i = key * B >> 20 & mask;
+	size_t i = counts_slot(&g->counts, key);
 
-	while (g->val[i] && g->key[i] != key)
-		i = (i + 1) & mask;
-	g->key[i] = key;
-	return &g->val[i];
+	g->counts.key[i] = key;
+	return &g->counts.val[i];
 }
 
 static uint64_t
@@ -176,16 +156,16 @@ static void
 pieces(struct gopher *g, struct span text, int paragraph, uint64_t all,
        double *share)
 {
-	size_t at = 0, n = 0, dups = 0, mask;
+	size_t at = 0, n = 0, dups = 0;
 	uint64_t sum = 0;
 	struct span x;
 
 	while (next_piece(text, &at, paragraph, &x))
 		n++;
-	mask = table(g, n);
+	counts_reset(&g->counts, n, 1);
 	at = 0;
 	while (next_piece(text, &at, paragraph, &x)) {
-		if (!(*times(g, mask, XXH3_64bits(x.p, x.n)))++)
+		if (!(*times(g, XXH3_64bits(x.p, x.n)))++)
 			continue;
 		dups++;
 		sum += chars(x.p, x.n);
@@ -239,17 +219,18 @@ top_chars(struct gopher *g, struct span text, const struct word *w, size_t n,
 	  size_t len)
 {
 	struct cover c = {text.p, 0, 0};
-	size_t ngrams = grams(g, w, n, len), mask = table(g, ngrams), i, top;
+	size_t ngrams = grams(g, w, n, len), i, top;
 	uint32_t most = 1;
 
+	counts_reset(&g->counts, ngrams, 1);
 	for (i = 0; i < ngrams; i++) {
-		uint32_t k = ++*times(g, mask, g->gram[i]);
+		uint32_t k = ++*times(g, g->gram[i]);
 
 		most = k > most ? k : most;
 	}
 	if (most == 1)
 		return 0;
-	for (top = 0; *times(g, mask, g->gram[top]) < most; top++)
+	for (top = 0; *times(g, g->gram[top]) < most; top++)
 		;
 	for (i = top; i < ngrams; i++)
 		if (g->gram[i] == g->gram[top])
@@ -262,10 +243,11 @@ dup_chars(struct gopher *g, struct span text, const struct word *w, size_t n,
 	  size_t len)
 {
 	struct cover c = {text.p, 0, 0};
-	size_t ngrams = grams(g, w, n, len), mask = table(g, ngrams), i;
+	size_t ngrams = grams(g, w, n, len), i;
 
+	counts_reset(&g->counts, ngrams, 1);
 	for (i = 0; i < ngrams; i++)
-		if ((*times(g, mask, g->gram[i]))++)
+		if ((*times(g, g->gram[i]))++)
 			cover(&c, w, i, len);
 	return c.chars;
 }

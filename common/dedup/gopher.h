@@ -27,6 +27,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "dedup/counts.h"
 #include "text/words.h"
 
 enum gopher_share {
@@ -51,9 +52,9 @@ int gopher_opts_init(struct gopher_opts *o, int all, const char *list,
 
 /* Scratch, one per thread; all zero is empty.  Up to 56 bytes per word. */
 struct gopher {
-	uint64_t *key, *gram;
-	uint32_t *val;
-	size_t cap, gram_cap;
+	struct counts counts;
+	uint64_t *gram;
+	size_t gram_cap;
 };
 void gopher_clear(struct gopher *g);
 

@@ -18,6 +18,7 @@
 #endif
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "base/rng.h"
 #include "text/unicode.h"
 
@@ -105,14 +106,6 @@ shingles_of(struct shingles *s, const struct minhash_opts *o, struct span text)
 	s->n = roll(s->v, s->n, (size_t)o->ngram);
 }
 
-static int
-cmp64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void
 insertion_sort(uint64_t *v, size_t n)
 {
@@ -151,7 +144,7 @@ sort_uniform(struct shingles *s)
 		to[count[s->v[i] >> shift]++] = s->v[i];
 	for (i = at = 0; i < buckets; at = count[i++]) {
 		if (count[i] - at > 48)
-			qsort(to + at, count[i] - at, sizeof(*to), cmp64);
+			qsort(to + at, count[i] - at, sizeof(*to), cmp_u64);
 		else
 			insertion_sort(to + at, count[i] - at);
 	}

@@ -81,9 +81,9 @@ edits(struct pairs *p, uint32_t a, uint32_t b, struct err *e)
 	return edit_similar(v, x->nwords, w, y->nwords, p->o->edit_sim);
 }
 
-/* Is the Jaccard similarity >= t? */
-static int
-similar(const uint64_t *a, size_t na, const uint64_t *b, size_t nb, double t)
+int
+dedup_similar(const uint64_t *a, size_t na, const uint64_t *b, size_t nb,
+	      double t)
 {
 	size_t i = 0, k = 0, n = 0, stop;
 	double least = t / (1 + t) * (double)(na + nb) - 1;
@@ -128,7 +128,7 @@ verify(struct pairs *p, uint32_t a, uint32_t b, struct err *e)
 	w = v ? dedup_pairs_set(p, b, 1, e) : NULL;
 	if (!w)
 		return -1;
-	if (!similar(v, x->nset, w, y->nset, p->o->threshold))
+	if (!dedup_similar(v, x->nset, w, y->nset, p->o->threshold))
 		return 0;
 	if (p->o->has_edit)
 		r = edits(p, a, b, e);

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "dedup/dedup_priv.h"
 
 enum {
@@ -61,14 +62,6 @@ static int
 cmp32(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int
-cmp64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
 }
@@ -213,7 +206,7 @@ prefix(struct join *b, uint32_t member, size_t k, struct err *e)
 		b->token[i] = many << 40 | set[i] >> 24;
 	}
 	select_least(b->token, n, k);
-	qsort(b->token, k, sizeof(*b->token), cmp64);
+	qsort(b->token, k, sizeof(*b->token), cmp_u64);
 	return 0;
 }
 
@@ -324,7 +317,7 @@ by_size(struct join *b)
 
 	for (i = 0; i < b->n; i++)
 		key[i] = (uint64_t)b->p->m[b->v[i]].nset << 32 | b->v[i];
-	qsort(key, b->n, sizeof(*key), cmp64);
+	qsort(key, b->n, sizeof(*key), cmp_u64);
 	for (i = 0; i < b->n; i++)
 		b->v[i] = (uint32_t)key[i];
 	free(key);

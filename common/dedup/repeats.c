@@ -19,7 +19,10 @@
 
 #include "base/mem.h"
 
-enum { PHRASE_MIN = 2, PHRASE_MAX = 13 };
+enum {
+	PHRASE_MIN = 2, PHRASE_MAX = 13,
+	VALUES = 3		/* of an n-gram: times, first, next place */
+};
 
 #define B UINT64_C(0x9e3779b97f4a7c17)
 
@@ -32,9 +35,7 @@ repeat_opts_init(struct repeat_opts *o)
 void
 repeats_clear(struct repeats *r)
 {
-	free(r->key);
-	free(r->val);
-	*r = (struct repeats){0};
+	counts_clear(&r->counts);
 }
 
 static struct repeat
@@ -64,34 +65,6 @@ find_run(const struct repeat_opts *o, const uint64_t *u, size_t n)
 
 /* --- the phrase rule --- */
 
-/* An empty table for n keys, at most half full. */
-static size_t
-table(struct repeats *r, size_t n)
-{
-	size_t cap = 64;
-
-	while (cap < 2 * n)
-		cap *= 2;
-	if (cap > r->cap) {
-		r->key = xreallocarray(r->key, cap, sizeof(*r->key));
-		r->val = xreallocarray(r->val, 3 * cap, sizeof(*r->val));
-		r->cap = cap;
-	}
-	memset(r->val, 0, cap * sizeof(*r->val));
-	return cap - 1;
-}
-
-/* The slot of a key, which is new when val is 0. */
-static size_t
-slot(const struct repeats *r, size_t mask, uint64_t key)
-{
-	size_t i = key * B >> 20 & mask;
-
-	while (r->val[i] && r->key[i] != key)
-		i = (i + 1) & mask;
-	return i;
-}
-
 static uint64_t
 gram(const uint64_t *u, size_t n)
 {
@@ -108,19 +81,21 @@ static size_t
 find_hot(struct repeats *r, const uint64_t *u, size_t n, size_t count,
 	 uint32_t *hot)
 {
-	size_t mask = table(r, n), i, k, sum = 0;
+	struct counts *c = &r->counts;
+	size_t i, k, sum = 0;
 
+	counts_reset(c, n, VALUES);
 	for (i = 0; i + 1 < n; i++) {
 		uint64_t key = gram(u + i, 2);
 
-		k = slot(r, mask, key);
-		r->key[k] = key;
-		r->val[k]++;
+		k = counts_slot(c, key);
+		c->key[k] = key;
+		c->val[k]++;
 		hot[i] = (uint32_t)k;
 	}
 	hot[n - 1] = 0;
 	for (i = n - 1; i--;) {
-		int is = r->val[hot[i]] >= count;
+		int is = c->val[hot[i]] >= count;
 
 		sum += is;
 		hot[i] = is ? hot[i + 1] + 1 : 0;
@@ -135,27 +110,29 @@ top_gram(struct repeats *r, const uint64_t *u, size_t n, size_t len,
 {
 	struct repeat best = {REPEAT_NONE, 0, 0, len, 0};
 	uint32_t *first, *next;		/* its first place; not before */
-	size_t mask = table(r, n), i, k;
+	struct counts *c = &r->counts;
+	size_t i, k;
 
-	first = r->val + mask + 1;
-	next = first + mask + 1;
+	counts_reset(c, n, VALUES);
+	first = c->val + c->mask + 1;
+	next = first + c->mask + 1;
 	for (i = 0; i + len <= n; i++) {
 		uint64_t key;
 
 		if (hot[i] + 1 < len)
 			continue;
 		key = gram(u + i, len);
-		k = slot(r, mask, key);
-		if (!r->val[k]) {
-			r->key[k] = key;
+		k = counts_slot(c, key);
+		if (!c->val[k]) {
+			c->key[k] = key;
 			first[k] = (uint32_t)i;
 			next[k] = 0;
 		}
 		if (i < next[k])
 			continue;
 		next[k] = (uint32_t)(i + len);
-		if (++r->val[k] > best.times) {
-			best.times = r->val[k];
+		if (++c->val[k] > best.times) {
+			best.times = c->val[k];
 			best.start = first[k];
 		}
 	}

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dedup/counts.h"
+
 struct repeat_opts {
 	int64_t run_count, run_max;	/* 32 times, period 1..13 */
 	int64_t phrase_count;		/* 32; 0: no phrase rule */
@@ -40,9 +42,7 @@ void repeat_opts_init(struct repeat_opts *o);
 
 /* Scratch of repeats_find(), one per thread; all zero is empty. */
 struct repeats {
-	uint64_t *key;
-	uint32_t *val;
-	size_t cap;
+	struct counts counts;
 };
 void repeats_clear(struct repeats *r);
 

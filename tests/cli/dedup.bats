@@ -1032,6 +1032,21 @@ said() {
 	[ "$(said kept)" = "3 50" ]
 }
 
+@test "--explain: what dedup decides, with --no-verify too" {
+	versions > "$T/in"
+	local opts="--near --bands 50 --rows 2 --threshold 0.95"
+	# 1 and 2 have 13 of 14 shingles in common
+	# shellcheck disable=SC2086
+	[ "$(dedup $opts "$T/in" | ids)" = '1 2 4 6 7 ' ]
+	# shellcheck disable=SC2086
+	dedup $opts --explain 1 2 "$T/in" | grep -qx 'near_duplicates	0'
+	# shellcheck disable=SC2086
+	[ "$(dedup $opts --no-verify -q "$T/in" | ids)" = '1 7 ' ]
+	# shellcheck disable=SC2086
+	dedup $opts --no-verify --explain 1 2 "$T/in" |
+		grep -qx 'near_duplicates	1'
+}
+
 @test "--explain: a reference, and texts that are far apart, at once" {
 	line r 'one two three four five six' > "$T/ref"
 	line d 'one two three four five seven' > "$T/in"
