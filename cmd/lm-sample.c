@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/progress.h"
 #include "base/spin.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
@@ -224,6 +225,13 @@ unload(struct loaded *l)
 	vocab_free(l->own);
 }
 
+/* How many there are, if a person may want to know; 0: unknown. */
+static uint64_t
+count_lines(const char *path)
+{
+	return path && strcmp(path, "-") ? prompt_count(path) : 0;
+}
+
 static int
 run_prompts(struct session *c, struct err *e)
 {
@@ -241,7 +249,9 @@ run_prompts(struct session *c, struct err *e)
 	if (opt.prompt.n)
 		return 0;
 	r = prompt_open(opt.prompts ? opt.prompts : "-", PROMPT_WRITE);
+	progress_start("generating", "lines", count_lines(opt.prompts));
 	rc = complete_prompts(c, &o, opt.batch, r, e);
+	progress_stop();
 	prompt_close(r);
 	return rc;
 }
@@ -252,8 +262,11 @@ run_scores(struct session *c, struct err *e)
 	struct prompt_reader *r = prompt_open(opt.score, PROMPT_SCORE);
 	struct accuracy s = {0};
 	struct buf b = {0};
-	int rc = score_lines(c, r, &s, e);
+	int rc;
 
+	progress_start("scoring", "lines", count_lines(opt.score));
+	rc = score_lines(c, r, &s, e);
+	progress_stop();
 	prompt_close(r);
 	accuracy_print(&s, &b);
 	if (rc == 0 && !opt.json)

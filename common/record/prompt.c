@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "base/path.h"
@@ -46,6 +47,39 @@ prompt_close(struct prompt_reader *r)
 	input_close(r->in);
 	chunk_clear(&r->chunk);
 	free(r);
+}
+
+static int
+is_blank(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strchr(" \t\r\n", p[i]) || !p[i])
+			return 0;
+	return 1;
+}
+
+uint64_t
+prompt_count(const char *path)
+{
+	struct chunk c = {0};
+	struct err ignore = {0};	/* whoever reads the lines reports it */
+	struct input *in;
+	struct stat st;
+	uint64_t lines = 0;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	in = input_open(&path, 1);
+	while (input_chunk(in, &c, BLOCK, &ignore) > 0)
+		for (size_t i = 0, n; i < c.n; i += n) {
+			const char *lf = memchr(c.p + i, '\n', c.n - i);
+
+			n = lf ? (size_t)(lf - c.p) + 1 - i : c.n - i;
+			lines += !is_blank(c.p + i, n);
+		}
+	input_close(in);
+	chunk_clear(&c);
+	return lines;
 }
 
 void
@@ -326,15 +360,6 @@ parse(struct prompt_reader *r, const char *p, size_t n, struct prompt_line *l,
 	if (!prompt)
 		return missing(r, l, "prompt", line, e);
 	return get_text(l, prompt, "prompt", &l->context, e);
-}
-
-static int
-is_blank(const char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strchr(" \t\r\n", p[i]) || !p[i])
-			return 0;
-	return 1;
 }
 
 int

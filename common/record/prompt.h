@@ -43,6 +43,9 @@ struct prompt_reader;
 struct prompt_reader *prompt_open(const char *path, enum prompt_kind kind);
 void prompt_close(struct prompt_reader *r);
 
+/* Lines that are not blank in a regular file, for progress; 0: unknown. */
+uint64_t prompt_count(const char *path);
+
 /* 1, 0 at the end, -1 on error.  Clear each line that was read. */
 int prompt_next(struct prompt_reader *r, struct prompt_line *l, struct err *e);
 void prompt_line_clear(struct prompt_line *l);

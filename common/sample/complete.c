@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/progress.h"
 #include "base/utf8.h"
 
 static const char *const end_names[] = {
@@ -200,9 +201,11 @@ run_batch(struct batch *b, struct err *e)
 	if (generator_run(b->c->g, b->seq, b->n, b->o, NULL, NULL, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b->n; i++) {
+		progress_erase();	/* stdout may be the terminal, too */
 		if (put_answer(b->c, &b->line[i], &b->seq[i], e) < 0)
 			return -1;
 		count(b->c, &b->seq[i]);
+		progress_add(1);
 	}
 	return output_flush(b->c->out, e);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/progress.h"
 
 /* One continuation and its scores. */
 struct item {
@@ -208,6 +209,8 @@ put_line(struct session *c, const struct prompt_line *l,
 		put_choices(l, item, sum, raw.pick, norm.pick, &b);
 	}
 	buf_puts(&b, "}\n");
+	progress_add(1);
+	progress_erase();	/* stdout may be the terminal, too */
 	if (c->json)
 		rc = output_write(c->out, b.p, b.n, e);
 	buf_clear(&b);

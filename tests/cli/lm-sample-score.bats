@@ -153,3 +153,47 @@ lines() {
 	grep -q "warning: 1 texts contain a special token's text, such as\
  '<|eos|>'" "$T/err"
 }
+
+# many KIND: lines that keep the program busy for a while
+many() {
+	local i
+	for ((i = 0; i < 3000; i++)); do
+		case $1 in
+		score) echo '{"context":"he said","continuation":" that"}' ;;
+		*) echo '{"prompt":"he said"}' ;;
+		esac
+	done
+}
+
+@test "SIGUSR1 prints the lines done, their rate and the time left" {
+	local kind pid what caught
+	for kind in score prompts; do
+		many $kind > "$T/many"
+		what=scoring
+		[ $kind = score ] || what=generating
+		"$BIN/lm-sample" --model $M/llama-gqa --$kind "$T/many" \
+			--max-tokens 8 --json > "$T/out" 2> "$T/err" 3>&- &
+		pid=$!
+		for _ in $(seq 100); do
+			sleep 0.1
+			caught=$(sed -n 's/^SigCgt:\t*//p' /proc/$pid/status)
+			((0x$caught & 0x200)) || continue
+			kill -USR1 $pid
+			grep -q ' [1-9][0-9]* lines/s' "$T/err" && break
+		done
+		kill $pid
+		grep -qE "^$what: [0-9]+ lines \([0-9]+ %\), [0-9]+ lines/s, \
+[0-9]+:[0-9]{2}:[0-9]{2} left$" "$T/err"
+	done
+}
+
+@test "progress on a terminal: lines done, rate, time left" {
+	script -qefc true /dev/null < /dev/null > /dev/null 2>&1 ||
+		skip "script (of util-linux) makes no terminal here"
+	many score > "$T/many"
+	timeout 4 script -qefc "exec '$BIN/lm-sample' --model $M/llama-gqa \
+		--score $T/many --json > $T/out" "$T/seen" < /dev/null \
+		> /dev/null || true
+	tr '\r' '\n' < "$T/seen" | grep -qE \
+		"scoring: [0-9]+ lines \([0-9]+ %\), [0-9]+ lines/s, .* left"
+}
