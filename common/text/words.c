@@ -8,8 +8,8 @@
  * A byte that is not ASCII ends that.  From the start of its word (or from
  * the ASCII character before it, with which it may compose) code points are
  * taken one by one, up to the next ASCII separator that nothing can compose
- * with.  Normalization works on segments: a code point that NFC never changes
- * and those after it that NFC may change.  If NFC changes a segment, all
+ * with.  Normalization works on segments: a code point that composes with
+ * nothing before it, and those after it that may.  If NFC changes a segment, all
  * characters that result have the place of the whole segment.  Invisible
  * characters are removed from a segment first: they must not keep a mark from
  * its letter.
@@ -152,12 +152,25 @@ is_unspaced(uint32_t c)
 	return 0;
 }
 
-/* A segment begins here: NFC of a Han character is one, or itself. */
-static inline int
-is_start(uint32_t c)
+/* Does NFC change c, to something that composes with nothing before it? */
+static int __attribute__((noinline))
+is_changed_start(uint32_t c, struct buf *nfc)
 {
-	return uc_nfc_boundary(c) || (c >= 0xf900 && c <= 0xfaff) ||
-	       (c >= 0x2f800 && c <= 0x2fa1f);
+	char p[4];
+	unsigned len;
+	struct span s = {p, utf8_put(p, c)};
+
+	return !uc_nfc(s, nfc) && uc_nfc_boundary(uc_next(nfc->p, nfc->n,
+							  &len));
+}
+
+/* A segment begins here.  Without the second part a text of such characters
+ * would be one segment, and each of its words have the place of all. */
+static inline int
+is_start(uint32_t c, struct buf *nfc)
+{
+	return uc_nfc_boundary(c) ||
+	       (!(uc_class(c) & UC_MARK) && is_changed_start(c, nfc));
 }
 
 static void
@@ -299,7 +312,7 @@ slow_run(struct slow *s, struct span text, size_t from)
 				invisible = 1;
 				continue;
 			}
-			if (is_start(next))
+			if (is_start(next, s->nfc))
 				break;
 			alone = 0;
 			hidden = invisible;

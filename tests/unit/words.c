@@ -274,6 +274,32 @@ test_random(void **state)
 	words_clear(&w);
 }
 
+/* Each word of a text that NFC changes all over has a place of its own. */
+static void
+test_long_segments(void **state)
+{
+	static const char *const unit[] = {
+		"\xe2\x84\xa6\xe2\x80\x80",	/* ohm sign, en quad */
+		"\xef\xa4\x80\xcc\x81", "\xe2\x84\xa6\xe1\xbf\xaf",
+	};
+	struct words w = {0};
+	struct buf b = {0};
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(unit); i++) {
+		buf_reset(&b);
+		for (k = 0; k < 1000; k++)
+			buf_puts(&b, unit[i]);
+		check(&w, buf_span(&b));
+		assert_int_equal(w.n, 1000);
+		for (k = 0; k < w.n; k++)
+			assert_true(w.v[k].end - w.v[k].start <= 6);
+	}
+	buf_clear(&b);
+	words_clear(&w);
+}
+
 static void
 test_corpora(void **state)
 {
@@ -316,6 +342,7 @@ main(void)
 		cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_frozen),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_long_segments),
 		cmocka_unit_test(test_corpora),
 	};
 
