@@ -9,33 +9,23 @@
 #include "base/mem.h"
 #include "contam/benchmark_priv.h"
 #include "stream/input.h"
+#include "stream/sniff.h"
 
 #define TAR "a tar archive (unpack it with tar xf)"
-#define ZIP "a zip archive (unpack it with unzip)"
-#define BZIP2 "bzip2 is not supported (decompress it with bunzip2)"
-#define XZ "xz is not supported (decompress it with unxz)"
-#define PARQUET "Parquet is not supported (convert it to JSON Lines)"
-#define ARROW "Arrow is not supported (convert it to JSON Lines)"
-#define TSV "TSV is not supported (convert it to JSON Lines)"
-#define UTF16 "UTF-16 is not supported (convert it to UTF-8 with iconv)"
 
-/* Files that may hold a benchmark but are not read. */
+/* Files that may hold a benchmark but are not read, by their names. */
 static const struct {
-	const char *ending, *advice, *magic;
-	size_t at, n;		/* of magic */
+	const char *ending, *advice;
 } others[] = {
-	{".tar", TAR, "ustar", 257, 5}, {".tar.gz", TAR, NULL, 0, 0},
-	{".tgz", TAR, NULL, 0, 0}, {".tar.zst", TAR, NULL, 0, 0},
-	{".tar.bz2", TAR, NULL, 0, 0}, {".tar.xz", TAR, NULL, 0, 0},
-	{".zip", ZIP, "PK\3\4", 0, 4}, {".bz2", BZIP2, "BZh", 0, 3},
-	{".xz", XZ, "\xfd" "7zXZ", 0, 6},
-	{".parquet", PARQUET, "PAR1", 0, 4},
-	{".arrow", ARROW, "ARROW1", 0, 6},
-	{".tsv", TSV, NULL, 0, 0}, {NULL, UTF16, "\xff\xfe", 0, 2},
-	{NULL, UTF16, "\xfe\xff", 0, 2},
+	{".tar", TAR}, {".tar.gz", TAR}, {".tgz", TAR}, {".tar.zst", TAR},
+	{".tar.bz2", TAR}, {".tar.xz", TAR},
+	{".zip", "a zip archive (unpack it with unzip)"},
+	{".bz2", "bzip2 is not supported (decompress it with bunzip2)"},
+	{".xz", "xz is not supported (decompress it with unxz)"},
+	{".parquet", "Parquet is not supported (convert it to JSON Lines)"},
+	{".arrow", "Arrow is not supported (convert it to JSON Lines)"},
+	{".tsv", "TSV is not supported (convert it to JSON Lines)"},
 };
-
-enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
 /* The length of name without that ending; 0: it does not have it. */
 static size_t
@@ -51,22 +41,10 @@ benchmark_skipped(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < OTHERS; i++)
-		if (others[i].ending && stem(name, others[i].ending))
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (stem(name, others[i].ending))
 			return others[i].advice;
 	return "its name does not end in .jsonl, .json, .csv or .txt";
-}
-
-static const char *
-other_bytes(const char *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < OTHERS; i++)
-		if (others[i].n && n >= others[i].at + others[i].n &&
-		    !memcmp(p + others[i].at, others[i].magic, others[i].n))
-			return others[i].advice;
-	return NULL;
 }
 
 static int
@@ -167,7 +145,7 @@ benchmark_read_file(struct benchmarks *b, const char *path,
 		v->dev = s->st_dev;
 		v->ino = s->st_ino;
 	}
-	other = other_bytes(data, n);
+	other = sniff_binary(data, n);
 	rc = other ? err_set(e, "%s: %s", path, other)
 		   : benchmark_parse(&r, form, data, n);
 	v = &b->v[r.of];

@@ -337,11 +337,13 @@ plant() {
 	mkdir "$T/folder"
 	bad folder "no benchmark in this folder"
 	tar cf "$T/folder/b.json" -C "$T" docs
-	bad folder "a tar archive"
+	bad folder "tar archives are not supported"
 	cp tests/data/nasty/truncated.jsonl.zst "$T/b.jsonl"
 	bad b.jsonl "b.jsonl"
 	echo 'BZh91AY' > "$T/b.txt"
-	bad b.txt "bzip2"
+	bad b.txt "b.txt: bzip2 is not supported"
+	printf 'PAR1...' > "$T/b.jsonl"
+	bad b.jsonl "b.jsonl: a Parquet file is not supported (duckdb "
 }
 
 @test "several gzip members and zstd frames, as documents and as benchmark" {
