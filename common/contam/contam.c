@@ -205,7 +205,7 @@ show_notes(const struct contam_opts *o, const struct buf *notes)
 		if (n < NOTES_SHOWN || o->verbose)
 			warn("%.*s", (int)line.n, line.p);
 	if (n > NOTES_SHOWN && !o->verbose)
-		warn("%zu more files like these (--verbose lists all)",
+		warn("%zu more files like these (-v lists all)",
 		     n - NOTES_SHOWN);
 }
 
@@ -229,7 +229,7 @@ warn_short(const struct contam_opts *o, const struct benchmarks *b)
 			     o->n > 8 ? " (-n auto takes fewer)" : "");
 	}
 	if (warned > NOTES_SHOWN && !o->verbose)
-		warn("%zu more benchmarks like these (--verbose lists all)",
+		warn("%zu more benchmarks like these (-v lists all)",
 		     warned - NOTES_SHOWN);
 }
 
