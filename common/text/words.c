@@ -9,8 +9,8 @@
  * the ASCII character before it, with which it may compose) code points are
  * taken one by one, up to the next ASCII separator that nothing can compose
  * with.  Normalization works on segments: a code point that composes with
- * nothing before it, and those after it that may.  If NFC changes a segment, all
- * characters that result have the place of the whole segment.  Invisible
+ * nothing before it, and those after it that may.  If NFC changes a segment,
+ * all characters that result have the place of the whole segment.  Invisible
  * characters are removed from a segment first: they must not keep a mark from
  * its letter.
  */
