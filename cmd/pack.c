@@ -63,11 +63,13 @@ set_open(const struct pack *p, const struct options *o, const char *dir,
 		.mem = mem, .batch = o->batch,
 	};
 	const struct vocab *v = p->vocab;
-	int64_t bos = p->job.bos, eos = p->job.eos;
+	const struct vocab_around *front = &p->job.front, *back = &p->job.back;
 	const struct shard_info info = {
 		.vocab = v->n, .fingerprint = v->fingerprint,
-		.bos = bos >= 0 ? bos : v->bos, .has_bos = bos >= 0,
-		.eos = eos >= 0 ? eos : v->eos, .has_eos = eos >= 0,
+		.bos = front->n ? front->id[0] : v->bos,
+		.has_bos = front->n > 0,
+		.eos = back->n ? back->id[back->n - 1] : v->eos,
+		.has_eos = back->n > 0,
 		.pad = v->pad >= 0 ? v->pad : v->eos >= 0 ? v->eos : 0,
 		.seq_len = o->seq_len, .policy = o->policy,
 		.windows = packer_windowed(&opts),
@@ -84,6 +86,58 @@ set_open(const struct pack *p, const struct options *o, const char *dir,
 	return packer_new(&opts, &sink);
 }
 
+/*
+ * The tokens on one side of a document: the one called name, else what the
+ * tokenizer puts there, else its own BOS or EOS.  1: there is none.
+ */
+static int
+one_end(const struct vocab *v, const char *option, const char *name,
+	const struct vocab_around *usual, int64_t own,
+	struct vocab_around *to, struct err *e)
+{
+	int64_t id = name ? vocab_named(v, name) : own;
+
+	if (name && id < 0)
+		return err_set(e, "%s %s: no such token in the vocabulary",
+			       option, name);
+	if (!name && usual->n)
+		*to = *usual;
+	else if (id >= 0)
+		*to = (struct vocab_around){{(uint32_t)id}, 1};
+	return to->n == 0;
+}
+
+static int
+set_ends(struct pack *p, const struct options *o, struct err *e)
+{
+	static const char *const missing[] = {
+		"", "BOS: use --bos-token or --no-bos",
+		"EOS: use --eos-token or --no-eos",
+		"BOS and no EOS: use --bos-token or --no-bos, and --eos-token "
+		"or --no-eos"
+	};
+	const struct vocab *v = p->vocab;
+	struct buf b = {0};
+	int none[2] = {0, 0};
+
+	if (o->bos)
+		none[0] = one_end(v, "--bos-token", o->bos_token, &v->front,
+				  v->bos, &p->job.front, e);
+	if (o->eos)
+		none[1] = one_end(v, "--eos-token", o->eos_token, &v->back,
+				  v->eos, &p->job.back, e);
+	if (none[0] < 0 || none[1] < 0)
+		return -1;
+	if (none[0] || none[1]) {
+		vocab_list_special(v, 10, &b);
+		err_set(e, "%s: names no %s; its special tokens: %.*s",
+			o->tokenizer, missing[none[0] + 2 * none[1]],
+			(int)b.n, b.p);
+		buf_clear(&b);
+	}
+	return e->set ? -1 : 0;
+}
+
 static int
 pack_open(struct pack *p, const struct options *o, struct err *e)
 {
@@ -93,11 +147,7 @@ pack_open(struct pack *p, const struct options *o, struct err *e)
 	p->vocab = vocab_load(o->tokenizer, o->split, e);
 	if (!p->vocab)
 		return -1;
-	j->bos = o->bos ? vocab_bound(p->vocab, o->bos_token,
-				      p->vocab->bos, "bos", e) : -1;
-	j->eos = o->eos ? vocab_bound(p->vocab, o->eos_token,
-				      p->vocab->eos, "eos", e) : -1;
-	if (e->set || !(p->bpe = bpe_new(p->vocab, e)))
+	if (set_ends(p, o, e) < 0 || !(p->bpe = bpe_new(p->vocab, e)))
 		return -1;
 	j->doc = &o->doc;
 	j->bpe = p->bpe;

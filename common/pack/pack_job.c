@@ -62,14 +62,14 @@ encode_text(const struct run *r, int worker, struct encoded *x,
 	const struct pack_job *j = r->job;
 	size_t start = x->ids.n;
 
-	if (j->bos >= 0)
-		ids_add(&x->ids, (uint32_t)j->bos);
+	for (size_t i = 0; i < j->front.n; i++)
+		ids_add(&x->ids, j->front.id[i]);
 	if (bpe_encode(r->enc[worker], text, &x->ids, why) < 0) {
 		x->ids.n = start;
 		return -1;
 	}
-	if (j->eos >= 0)
-		ids_add(&x->ids, (uint32_t)j->eos);
+	for (size_t i = 0; i < j->back.n; i++)
+		ids_add(&x->ids, j->back.id[i]);
 	return 0;
 }
 

@@ -20,7 +20,7 @@
 struct pack_job {
 	const struct doc_opts *doc;
 	const struct bpe *bpe;
-	int64_t bos, eos;	/* ids around each document; -1: none */
+	struct vocab_around front, back;	/* of each document: BOS, EOS */
 	int threads;
 	struct packer *train;
 	struct packer *val;	/* NULL: none */

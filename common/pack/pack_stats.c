@@ -36,7 +36,7 @@ bytes_per_token(const struct pack_job *j, const struct packer_stats *s,
 		uint64_t bytes)
 {
 	return ratio(bytes, s->tokens - s->docs *
-		     ((j->bos >= 0) + (j->eos >= 0)));
+		     (j->front.n + j->back.n));
 }
 
 /* The fraction of padding in the tokens of windows. */

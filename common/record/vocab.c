@@ -294,29 +294,37 @@ vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 }
 
 int64_t
-vocab_bound(const struct vocab *v, const char *name, int64_t own,
-	    const char *what, struct err *e)
+vocab_named(const struct vocab *v, const char *name)
 {
-	struct span s;
+	struct span s = span_str(name);
 	size_t i;
 
-	if (!name && own >= 0)
-		return own;
-	if (!name) {
-		err_set(e, "the tokenizer names no %s: give one with "
-			"--%s-token, or --no-%s", what, what, what);
-		return -1;
-	}
-	s = span_str(name);
 	for (i = 0; i < v->nspecial; i++)
 		if (span_eq(v->special[i].text, s))
 			return v->special[i].id;
 	for (i = 0; i < v->n; i++)
 		if (span_eq(v->token[i], s))
-			return i;
-	err_set(e, "--%s-token %s: no such token in the vocabulary", what,
-		name);
+			return (int64_t)i;
 	return -1;
+}
+
+void
+vocab_list_special(const struct vocab *v, size_t max, struct buf *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->nspecial; i++) {
+		const struct vocab_special *s = &v->special[i];
+
+		if (!s->special || n++ >= max)
+			continue;
+		buf_printf(b, "%s%.*s", n > 1 ? ", " : "", (int)s->text.n,
+			   s->text.p);
+	}
+	if (n > max)
+		buf_printf(b, " and %zu more", n - max);
+	if (n == 0)
+		buf_puts(b, "none");
 }
 
 const struct vocab_special *

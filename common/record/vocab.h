@@ -107,13 +107,11 @@ void vocab_free(struct vocab *v);
 	OPT_STR("split", split, "NAME", \
 		"Split of a .tiktoken file", .brief = 1)
 
-/*
- * The id of the token to put at one end of each document: the one called
- * name, special tokens first, or if name is NULL `own` (v->bos or v->eos).
- * -1: there is none, and the message names --WHAT-token.
- */
-int64_t vocab_bound(const struct vocab *v, const char *name, int64_t own,
-		    const char *what, struct err *e);
+/* The id of the token with this text, special tokens first; -1: none. */
+int64_t vocab_named(const struct vocab *v, const char *name);
+
+/* Append the special tokens, at most max of them, as a list for a message. */
+void vocab_list_special(const struct vocab *v, size_t max, struct buf *b);
 
 /*
  * Does the tokenizer itself put BOS (v->front) before a text?  What

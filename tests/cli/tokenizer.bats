@@ -104,3 +104,63 @@ variant() {
 		--tokenizer "$T/tok.json" --shard-format jsonl |
 		sed 's/.*"ids"://')" = "[66,1878,165,16268,99,247,220,165]}" ]
 }
+
+# glm DIR: a folder with a template of two tokens in front, as GLM has it
+glm() {
+	mkdir "$1"
+	echo '{"text":"the cat sat on the mat, the cat sat"}' |
+		"$BIN/tok-train" -q --vocab-size 280 --special '[gMASK]' \
+			--special '<sop>' --special '<|endoftext|>' 2> /dev/null |
+		perl -pe 's/"post_processor": null/"post_processor": {
+			"type": "Sequence", "processors": [{"type":
+			"ByteLevel", "add_prefix_space": true, "trim_offsets":
+			false, "use_regex": true}, {"type":
+			"TemplateProcessing", "single": [
+			{"SpecialToken": {"id": "[gMASK]", "type_id": 0}},
+			{"SpecialToken": {"id": "<sop>", "type_id": 0}},
+			{"Sequence": {"id": "A", "type_id": 0}}], "pair": [
+			{"Sequence": {"id": "A", "type_id": 0}},
+			{"Sequence": {"id": "B", "type_id": 1}}],
+			"special_tokens": {"[gMASK]": {"id": "[gMASK]",
+			"ids": [256], "tokens": ["[gMASK]"]}, "<sop>": {"id":
+			"<sop>", "ids": [257], "tokens": ["<sop>"]}}}]}/;
+' \
+		> "$1/tokenizer.json"
+	echo '{"eos_token": "<|endoftext|>", "padding_side": "left"}' \
+		> "$1/tokenizer_config.json"
+}
+
+@test "a template with several tokens in front is written as it is" {
+	local n sop eos
+	glm "$T/glm"
+	eos=$(grep -o '"id": [0-9]*, "content": "<|end' "$T/glm/tokenizer.json" |
+		grep -o '[0-9][0-9]*')
+	n=$((eos - 2)) sop=$((eos - 1))
+	perl -pi -e "s/256\\]/$n]/; s/\\[257\\]/[$sop]/" "$T/glm/tokenizer.json"
+	printf '{"text":"the cat"}\n{"text":""}\n' > "$T/d.jsonl"
+	"$BIN/pack" --tokenizer "$T/glm/tokenizer.json" --shard-format jsonl \
+		--no-bos --no-eos "$T/d.jsonl" |
+		sed 's/.*"ids":\[\([0-9,]*\).*/\1/' > "$T/plain"
+	"$BIN/pack" --tokenizer "$T/glm/tokenizer.json" --shard-format jsonl \
+		"$T/d.jsonl" | sed 's/.*"ids":\[\([0-9,]*\).*/\1/' > "$T/ids"
+	[ "$(sed -n 1p "$T/ids")" = "$n,$sop,$(sed -n 1p "$T/plain"),$eos" ]
+	[ "$(sed -n 2p "$T/ids")" = "$n,$sop,$eos" ]
+	"$BIN/pack" --tokenizer "$T/glm/tokenizer.json" --seq-len 4 \
+		--stats "$T/s" -o "$T/out" "$T/d.jsonl"
+	"$BIN/decode-batch" --tokenizer "$T/glm/tokenizer.json" --check "$T/out"
+	# a BOS that is asked for stands alone
+	[ "$("$BIN/pack" --tokenizer "$T/glm/tokenizer.json" --bos-token '<sop>' \
+		--no-eos --shard-format jsonl "$T/d.jsonl" | tail -1 |
+		sed 's/.*"ids"://')" = "[$sop]}" ]
+}
+
+@test "a missing BOS and a missing EOS are one message with the special tokens" {
+	local tok=tests/data/tok/gptneox_tokenizer.json.zst
+	echo '{"text":"a"}' > "$T/d.jsonl"
+	run -2 "$BIN/pack" --tokenizer $tok -o "$T/o" "$T/d.jsonl"
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == *"no BOS and no EOS: "*"--no-bos"*"--no-eos"*"<|endoftext|>"* ]]
+	run -2 "$BIN/pack" --tokenizer $tok --no-bos -o "$T/o" "$T/d.jsonl"
+	[[ "$output" == *"names no EOS: "*"--eos-token"*"<|padding|>"* ]]
+	[ ! -e "$T/o" ]
+}
