@@ -9,10 +9,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "record/vocab_priv.h"
 #include "stream/input.h"
+#include "stream/sniff.h"
 
 /* --- model --- */
 
@@ -345,7 +347,10 @@ check_top(struct vocab_load *l)
 		"added_tokens", "normalizer", "pre_tokenizer",
 		"post_processor", "decoder", "model", NULL};
 	const struct json *r = l->root, *ver = json_get(r, "version");
+	const char *what = sniff_tokenizer_json(r);
 
+	if (what)
+		return vocab_fail(l, "this is %s", what);
 	for (size_t i = 0; i < r->n; i++) {
 		struct span key = r->kids[i].key;
 		size_t k = 0;
@@ -393,12 +398,16 @@ from_json(const char *p, size_t n, const char *path, int from_file,
 	  struct err *e)
 {
 	struct vocab_load l = {.path = path, .e = e, .from_file = from_file};
-	struct json *root = from_file ? json_parse_padded(p, n, path, e) :
-		json_parse(p, n, path, e);
+	struct err why = {0};
+	struct json *root = from_file ? json_parse_padded(p, n, path, &why) :
+		json_parse(p, n, path, &why);
 	int rc;
 
-	if (!root)
+	if (!root) {
+		err_set(e, "%s%s", why.msg, sniff_is_lines(p, n) ? " (this is "
+			"JSON Lines, not a tokenizer.json)" : "");
 		return NULL;
+	}
 	l.root = root;
 	l.v = vocab_new(VOCAB_BYTE_LEVEL);
 	rc = load(&l);
@@ -417,6 +426,7 @@ static struct vocab *
 parse(const char *p, size_t n, const char *where, const char *split,
       int from_file, int *json, struct err *e)
 {
+	const char *what;
 	size_t i = 0;
 
 	*json = 0;
@@ -424,6 +434,11 @@ parse(const char *p, size_t n, const char *where, const char *split,
 		i++;
 	if (i == n) {
 		err_set(e, "%s: empty: not a tokenizer", where);
+		return NULL;
+	}
+	what = p[i] == '{' ? NULL : sniff_tokenizer(p, n);
+	if (what) {
+		err_set(e, "%s: this is %s", where, what);
 		return NULL;
 	}
 	if (p[i] != '{')
@@ -450,6 +465,27 @@ vocab_parse(const char *p, size_t n, const char *where, const char *split,
 	return v;
 }
 
+/* Name the file of a folder that was given. */
+static int
+is_folder(const char *path, struct err *e)
+{
+	struct stat st;
+	char *inside;
+	size_t n = strlen(path);
+
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	inside = xstrf("%s%stokenizer.json", path,
+		       n && path[n - 1] == '/' ? "" : "/");
+	if (stat(inside, &st) == 0)
+		err_set(e, "%s: is a folder: use %s", path, inside);
+	else
+		err_set(e, "%s: is a folder, and it has no tokenizer.json",
+			path);
+	free(inside);
+	return 1;
+}
+
 struct vocab *
 vocab_load(const char *path, const char *split, struct err *e)
 {
@@ -459,7 +495,7 @@ vocab_load(const char *path, const char *split, struct err *e)
 	size_t n;
 	char *p;
 
-	if (input_slurp(path, &p, &n, e) < 0)
+	if (is_folder(path, e) || input_slurp(path, &p, &n, e) < 0)
 		return NULL;
 	v = parse(p, n, path, split, 1, &json, e);
 	a = v ? v->priv : NULL;

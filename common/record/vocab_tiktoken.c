@@ -131,6 +131,10 @@ read_line(struct vocab *v, struct line l, const char *path, struct buf *bytes,
 	struct span b64 = {l.text.p, sp ? (size_t)(sp - l.text.p) : 0};
 	int64_t rank;
 
+	if (l.number == 1 && (!sp || decode64(b64, bytes) < 0))
+		return err_set(e, "%s: neither a tokenizer.json nor a rank "
+			       "file (base64 of a token, a space, its rank)",
+			       path);
 	if (!sp)
 		return err_set(e, "%s:%zu: no space found, expected base64 of "
 			       "a token, a space, its rank", path, l.number);

@@ -1,5 +1,5 @@
 /*
- * sniff.h - what a file is that is not JSON Lines
+ * sniff.h - what a file is that is not what was expected
  *
  * The answers are for messages: the kind, and in parentheses the command that
  * makes JSON Lines of it, where FILE is to be replaced.
@@ -25,6 +25,14 @@ const char *sniff_line(struct span line, const char *text_key);
 
 /* By the members of an object that is the first line and has no text. */
 const char *sniff_object(struct span line);
+
+/* What a file is that was given as a tokenizer; NULL: no idea. */
+const char *sniff_tokenizer(const char *p, size_t n);
+/* The same of a file that is JSON but not a tokenizer.json. */
+struct json;
+const char *sniff_tokenizer_json(const struct json *root);
+/* Is it several lines, of which the first is JSON by itself? */
+int sniff_is_lines(const char *p, size_t n);
 
 /* Add its first keys, quoted, to a message. */
 void sniff_keys(struct span line, struct buf *b);

@@ -164,3 +164,40 @@ glm() {
 	[[ "$output" == *"names no EOS: "*"--eos-token"*"<|padding|>"* ]]
 	[ ! -e "$T/o" ]
 }
+
+@test "a file that is no tokenizer is named by what it is" {
+	local m=tests/data/models/qwen3 f want
+	printf '{"text":"a"}\n{"text":"b"}\n' > "$T/d.jsonl"
+	# pieces, then trainer_spec with model_type BPE or unigram
+	printf '\n\016\n\005<unk>\025\0\0\0\0\030\002\022\002\030\002' \
+		> "$T/tokenizer.model"
+	printf '\n\016\n\005<unk>\025\0\0\0\0\030\002\022\002\030\001' \
+		> "$T/unigram.model"
+	echo '{"bos_token": "<s>"}' > "$T/special_tokens_map.json"
+	echo '{"config": {}, "vocab": []}' > "$T/tekken.json"
+	printf '[PAD]\n[UNK]\n' > "$T/vocab.txt"
+	while IFS='|' read -r f want; do
+		run -2 "$BIN/pack" --tokenizer "${f/T:/$T/}" -o "$T/o" \
+			"$T/d.jsonl"
+		[ "${#lines[@]}" -eq 1 ]
+		# shellcheck disable=SC2053
+		[[ "$output" == "pack: ${f/T:/$T/}"*$want* ]] ||
+			{ echo "$f: $output"; false; }
+	done <<- END
+		T:tokenizer.model|SentencePiece model*AutoTokenizer
+		T:unigram.model|SentencePiece model*unigram*not supported
+		tests/data/tok/gpt2_vocab.json.zst|without its merges (python3
+		tests/data/tok/gpt2_merges.txt.zst|merges*ByteLevelBPETokenizer
+		$m|is a folder: use $m/tokenizer.json
+		T:|is a folder, and it has no tokenizer.json
+		$m/tokenizer_config.json|tokenizer_config.json: use the tokenizer.json
+		T:special_tokens_map.json|special_tokens_map.json: use the
+		$m/config.json|config.json of a model: use the
+		$m/model.safetensors|weights of a model
+		T:tekken.json|tekken.json
+		T:vocab.txt|WordPiece
+		T:d.jsonl|this is JSON Lines
+		README.md|neither a tokenizer.json nor a rank file
+	END
+	[ ! -e "$T/o" ]
+}
