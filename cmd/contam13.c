@@ -132,9 +132,8 @@ main(int argc, char **argv)
 		OPT_FLAG("tokens", &o.tokens,
 			 "Match token ids, in documents or shards"),
 		VOCAB_ARGS(&o.tokenizer, &o.split, "Tokenizer for --tokens"),
-		OPT_ENUM("shard-format", &o.shard_format, "NAME",
-			 shard_read_names, "Read shards of this format",
-			 .of = "tokens", .brief = 1),
+		SHARD_ARGS(&o.shard_format, &o.id_bytes, .of = "tokens",
+			   .brief = 1),
 		OPT_INT("eot", &o.eot, "ID", -1, 4294967295.0,
 			"End documents of shards at this id; -1: EOS",
 			.brief = 1),
@@ -170,7 +169,7 @@ main(int argc, char **argv)
 	o.quiet = args_common.quiet;
 	o.verbose = args_common.verbose;
 	o.shards = o.tokens &&
-		   (args_given("shard-format") ||
+		   (args_given("shard-format") || args_given("id-bytes") ||
 		    (first < argc && contam_is_shard(argv[first])));
 	o.action = list ? CONTAM_LIST
 			: args_given("cut") ? CONTAM_CUT : CONTAM_DROP;

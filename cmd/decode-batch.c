@@ -18,10 +18,10 @@
 struct options {
 	const char *tokenizer, *split, *window, *doc, *run, *out;
 	int format, order, ids, targets, json, check, doc_mask;
-	int64_t seq_len, random, seed, step, rank, width, batch, repeat, eot;
+	int64_t seq_len, random, seed, step, rank, batch, repeat, eot;
 	double doc_frac, rate;
 	int has_random, has_step, has_rank, ahead;
-	int has_format, has_order, has_len, has_seed, has_batch, has_mask;
+	int id_bytes, has_order, has_len, has_seed, has_batch, has_mask;
 	const char *const *paths;
 	size_t npaths;
 	uint64_t first, count;		/* --window */
@@ -65,7 +65,7 @@ from_run(struct options *o, struct run_data *r, struct err *e)
 		o->tokenizer = r->tokenizer;
 		o->split = r->split;
 	}
-	if (!o->has_format)
+	if (!args_given("shard-format"))
 		o->format = p->format;
 	if (!o->has_order)
 		o->order = p->order;
@@ -180,7 +180,7 @@ open_shards(const struct options *o, const struct vocab *v, struct err *e)
 
 	shard_hint_init(&h);
 	h.format = (enum shard_format)o->format;
-	h.width = (uint32_t)o->width;
+	h.id_bytes = o->id_bytes;
 	h.eos = o->eot;
 	if (v) {
 		h.vocab = v->n;
@@ -319,14 +319,10 @@ main(int argc, char **argv)
 			"Write to FILE instead of stdout", .letter = 'o',
 			.brief = 1),
 		OPT_GROUP("Shards"),
-		OPT_ENUM("shard-format", &o.format, "NAME", shard_read_names,
-			 "Format of the shards", .given = &o.has_format,
-			 .brief = 1),
+		SHARD_ARGS(&o.format, &o.id_bytes, .brief = 1),
 		OPT_INT("seq-len", &o.seq_len, "N", 0, 1073741824,
 			"Tokens per window; 0: as packed",
 			.given = &o.has_len),
-		OPT_INT("id-bytes", &o.width, "N", 0, 4,
-			"2 or 4 bytes per id in raw files; 0: detect"),
 		OPT_INT("eot", &o.eot, "ID", -1, 4294967295.0,
 			"Id between documents, for files without an index"),
 		OPT_GROUP("Order, and limits of --check"),
@@ -363,8 +359,6 @@ main(int argc, char **argv)
 
 	o.paths = (const char *const *)argv + at;
 	o.npaths = (size_t)(argc - at);
-	if (o.width == 1 || o.width == 3)
-		args_usage(&a, "--id-bytes must be 2 or 4");
 	parse_window(&o, &a);
 	consistent(&o, &a);
 	if ((r = run(&o, &e)) < 0)

@@ -15,7 +15,7 @@
 static struct {
 	const char *tokenizer, *split, *model, *unused, *embed, *head;
 	const char *scores, *output, *report, *stats;
-	int shard_format, format_given, eot_given, below_given, indicator;
+	int shard_format, id_bytes, eot_given, below_given, indicator;
 	int prompts, json, check;
 	int64_t rare_below, max_rare, table_rows, eot;
 	double suspicious_frac;
@@ -26,9 +26,7 @@ static const struct arg table[] = {
 	OPT_GROUP("Tokens and shards"),
 	VOCAB_ARGS(&opt.tokenizer, &opt.split,
 		   "tokenizer.json or .tiktoken [the model's]"),
-	OPT_ENUM("shard-format", &opt.shard_format, "NAME", shard_read_names,
-		 "Format of the shards [auto]", .given = &opt.format_given,
-		 .brief = 1),
+	SHARD_ARGS(&opt.shard_format, &opt.id_bytes, .brief = 1),
 	OPT_INT("eot", &opt.eot, "ID", -1, 4294967295.0,
 		"Id between documents, if the shards have no boundaries",
 		.given = &opt.eot_given),
@@ -93,9 +91,10 @@ check_options(int operands)
 	if (opt.model)
 		opt.model = ckpt_model(opt.model);
 	if (opt.model && !operands &&
-	    (opt.format_given || opt.eot_given || opt.below_given))
-		args_usage(&args, "--shard-format, --eot and --rare-below need "
-			   "shards");
+	    (args_given("shard-format") || args_given("id-bytes") ||
+	     opt.eot_given || opt.below_given))
+		args_usage(&args, "--shard-format, --id-bytes, --eot and "
+			   "--rare-below need shards");
 	if (!opt.model)
 		args_check_stdin(&args, operands);
 }
@@ -161,7 +160,8 @@ main(int argc, char **argv)
 		.tokenizer = opt.tokenizer, .split = opt.split,
 		.shards = shards ? (const char *const *)argv + first : NULL,
 		.nshards = (size_t)n,
-		.format = (enum shard_format)opt.shard_format, .eot = opt.eot,
+		.format = (enum shard_format)opt.shard_format,
+		.id_bytes = opt.id_bytes, .eot = opt.eot,
 		.rare_below = (uint64_t)opt.rare_below, .unused = opt.unused,
 		.model = opt.model, .embed = opt.embed, .head = opt.head,
 		.indicator = opt.indicator,

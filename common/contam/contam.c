@@ -90,6 +90,7 @@ open_shards(const struct contam *c, const char *const *files, size_t n,
 
 	shard_hint_init(&hint);
 	hint.format = (enum shard_format)o->shard_format;
+	hint.id_bytes = o->id_bytes;
 	hint.vocab = c->vocab->n;
 	hint.limit = 1;
 	hint.bos = c->vocab->bos;

@@ -31,6 +31,7 @@ struct contam_opts {
 	const char *tokenizer, *split;
 	int shards;		/* the input is shards, ... */
 	int shard_format;	/* ... enum shard_format */
+	int id_bytes;		/* ... as in struct shard_hint */
 	int64_t eot;		/* ... id between documents if they do not name
 				   one; -1: the tokenizer's EOS */
 	enum contam_action action;

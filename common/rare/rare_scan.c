@@ -87,6 +87,7 @@ count(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 
 	shard_hint_init(&hint);
 	hint.format = o->format;
+	hint.id_bytes = o->id_bytes;
 	hint.vocab = v->n;
 	hint.limit = 1;
 	hint.bos = v->bos;

@@ -20,6 +20,7 @@ struct rare_scan_opts {
 	const char *const *shards;	/* NULL: none are counted */
 	size_t nshards;			/* 0: stdin */
 	enum shard_format format;
+	int id_bytes;			/* as in struct shard_hint */
 	int64_t eot;			/* id between documents if the shards
 					   name none; -1: EOS */
 	uint64_t rare_below;

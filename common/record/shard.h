@@ -53,8 +53,8 @@ struct shard_info {
 /* What the caller knows about shards that lack it. */
 struct shard_hint {
 	enum shard_format format;	/* SHARD_AUTO: by magic, else refused */
-	uint32_t width;		/* bytes per id in raw files, 2 or 4; 0: by
-				   index, else 2, or 4 if vocab > 65536 */
+	int id_bytes;		/* in raw files: 0: by index, else 2, or 4 if
+				   vocab > 65536; 1: 2 bytes; 2: 4 bytes */
 	uint32_t vocab;		/* ids are below it; 0: unknown */
 	int64_t bos, eos;	/* for boundaries without an index: llm.c puts
 				   bos (or else eos) before a document, nanoGPT
@@ -83,6 +83,16 @@ void shard_hint_init(struct shard_hint *h);
 extern const char *const shard_format_names[];
 /* Those that can be read. */
 extern const char *const shard_read_names[];
+/*
+ * Options of programs that read shards, and attributes of both; format and
+ * id_bytes are int.
+ */
+#define SHARD_ARGS(format, id_bytes, ...) \
+	OPT_ENUM("shard-format", format, "NAME", shard_read_names, \
+		 "Format of the shards; auto: by magic number", __VA_ARGS__), \
+	OPT_ENUM("id-bytes", id_bytes, "N", shard_id_bytes_names, \
+		 "Bytes per id in files that do not say it", __VA_ARGS__)
+extern const char *const shard_id_bytes_names[];
 void shards_close(struct shards *s);
 const struct shard_info *shards_info(const struct shards *s);
 /*

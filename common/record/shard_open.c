@@ -1,9 +1,9 @@
 /*
  * shard_open.c - from paths to a stream: folders, detection of formats
  *
- * A folder means its shards in the order of their names; other files in it
- * are ignored.  The format of a file is what its first bytes or its index
- * say, never its name alone.
+ * A folder means its shards in the order of their names, numbers in these by
+ * value; other files in it are ignored.  The format of a file is what its
+ * first bytes or its index say, never its name alone.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,6 +28,8 @@ const char *const shard_read_names[] = {
 	"auto", "assay", "llmc", "nanogpt", "megatron", "datatrove", "npy",
 	NULL
 };
+
+const char *const shard_id_bytes_names[] = {"auto", "2", "4", NULL};
 
 /* Suffix of the files of a format; NULL: not read. */
 static const char *const suffix[] = {
@@ -62,10 +64,27 @@ list_clear(struct list *l)
 	free(l->v);
 }
 
+/* shard_2 is before shard_10. */
 static int
-by_name(const void *a, const void *b)
+by_number(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void
+sort(struct list *l, const char *dir)
+{
+	size_t i;
+
+	if (!l->n)
+		return;
+	qsort(l->v, l->n, sizeof(*l->v), by_number);
+	for (i = 1; i < l->n && strcmp(l->v[i - 1], l->v[i]) < 0; i++)
+		;
+	if (i < l->n)
+		warn("%s: its shards are read in the order of their numbers, "
+		     "%s before %s, not in that of their bytes", dir,
+		     path_base(l->v[i - 1]), path_base(l->v[i]));
 }
 
 /* A Megatron X.bin is known by the X.idx beside it. */
@@ -137,8 +156,7 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 		else
 			free(l->v[i]);
 	l->n = n;
-	if (n)
-		qsort(l->v, n, sizeof(*l->v), by_name);
+	sort(l, dir);
 	return e->set ? -1 : 0;
 }
 

@@ -68,9 +68,30 @@ llmc(struct part *p, const struct shard_map *m, struct err *e)
 	return 0;
 }
 
+/*
+ * Is every second of these 2-byte ids 0, as in ids of 4 bytes?  Real text has
+ * no such stretch of 32 ids and more.
+ */
+static int
+looks_wider(const struct part *p)
+{
+	uint64_t n = p->tokens < 65536 ? p->tokens : 65536, i;
+	const unsigned char *b = p->tok;
+	unsigned low = 0, high = 0;
+
+	if (p->tokens % 2 || n < 32)
+		return 0;
+	for (i = 0; i + 1 < n; i += 2) {
+		low |= b[2 * i] | b[2 * i + 1];
+		high |= b[2 * i + 2] | b[2 * i + 3];
+	}
+	return low && !high;
+}
+
 /* Raw ids; the width is known. */
 static int
-raw(struct part *p, const struct shard_map *m, struct err *e)
+raw(const struct shards *s, struct part *p, const struct shard_map *m,
+    struct err *e)
 {
 	p->tok = m->p;
 	if (m->n == 0)
@@ -79,6 +100,10 @@ raw(struct part *p, const struct shard_map *m, struct err *e)
 		return err_set(e, "%s: %zu bytes are not a multiple of the %u "
 			       "bytes of an id", m->name, m->n, p->width);
 	p->tokens = m->n / p->width;
+	if (p->width == 2 && !s->hint.id_bytes && looks_wider(p))
+		return err_set(e, "%s: every second id of 2 bytes is 0: these "
+			       "seem to be ids of 4 bytes (--id-bytes 4, or 2 "
+			       "if they are not)", m->name);
 	return 0;
 }
 
@@ -86,8 +111,8 @@ raw(struct part *p, const struct shard_map *m, struct err *e)
 static uint32_t
 raw_width(const struct shards *s, uint64_t bytes, uint64_t last_end)
 {
-	if (s->hint.width)
-		return s->hint.width;
+	if (s->hint.id_bytes)
+		return 2 * (uint32_t)s->hint.id_bytes;
 	if (last_end && bytes == last_end * 4)
 		return 4;
 	if (last_end && bytes == last_end * 2)
@@ -119,7 +144,7 @@ raw_indexed(const struct shards *s, struct part *p, const struct shard_map *m,
 	uint64_t last = p->docs ? p->ends[p->docs - 1] : 0;
 
 	p->width = raw_width(s, m->n, last);
-	if ((m->n || !p->bounds) && raw(p, m, e) < 0)
+	if ((m->n || !p->bounds) && raw(s, p, m, e) < 0)
 		return -1;
 	if (p->bounds && last != p->tokens)
 		return err_set(e, "%s: %zu bytes, but %s ends at token %llu",
@@ -278,7 +303,7 @@ raw_or_llmc(struct shards *s, struct part *p, const struct shard_map *m,
 	if (r == 0 && p->format == SHARD_NANOGPT) {
 		p->width = raw_width(s, m->n,
 				     p->docs ? p->ends[p->docs - 1] : 0);
-		r = raw(p, m, e);
+		r = raw(s, p, m, e);
 	} else if (r == 0) {
 		r = llmc(p, m, e);
 	}

@@ -189,6 +189,7 @@ open_shards(const struct dataset *d, struct options *o,
 
 	shard_hint_init(&h);
 	h.format = (enum shard_format)o->shard_format;
+	h.id_bytes = o->id_bytes;
 	if (d->vocab) {
 		h.bos = d->vocab->bos;
 		h.eos = d->vocab->eos;

@@ -58,6 +58,8 @@ const struct spec options_specs[] = {
 	 .brief = 1), FREE},
 	{OPT_ENUM("shard-format", AT(shard_format), "NAME", shard_read_names,
 	 "Format of the shards; auto: by magic number", .brief = 1), FIXED},
+	{OPT_ENUM("id-bytes", AT(id_bytes), "N", shard_id_bytes_names,
+	 "Bytes per id in files that do not say it", .brief = 1), FIXED},
 	{OPT_STR("tokenizer", AT(tokenizer), "FILE",
 	 "Tokenizer; copied into every checkpoint"), FREE | DERIVED},
 	{OPT_STR("split", AT(split), "NAME",

@@ -36,7 +36,7 @@ struct options {
 	const char *init_from;
 	/* data */
 	struct arg_list data, val_data;
-	int shard_format;
+	int shard_format, id_bytes;
 	const char *tokenizer, *split;
 	int64_t seq_len;	/* T; 0: that of the shards */
 	int64_t batch_size;	/* windows per step */

@@ -103,6 +103,46 @@ packed() {
 	done
 }
 
+@test "ids of 4 bytes are not read as twice as many of 2" {
+	seq 1 40 | while read -r i; do printf "\\x$(printf %02x "$i")\\0\\0\\0"
+		done > four.bin
+	for c in 'decode-batch --seq-len 4 --window 0' \
+	    'tok-scan-rare --tokenizer tokenizer.json' \
+	    'contam13 --tokens --tokenizer tokenizer.json --against docs.jsonl' \
+	    'lm-train --preset 1M --steps 1 -o run --data'; do
+		run -2 $c four.bin --shard-format nanogpt
+		[[ "$output" == *"four.bin: every second id of 2 bytes is 0: these seem to be ids of 4 bytes (--id-bytes 4, or 2 if they are not)"* ]]
+	done
+	run -0 decode-batch --shard-format nanogpt --id-bytes 4 --seq-len 4 \
+		--window 1 --ids four.bin
+	[ "$output" = "5 6 7 8" ]
+	run -0 decode-batch --shard-format nanogpt --id-bytes 2 --seq-len 4 \
+		--window 1 --ids four.bin
+	[[ "$output" == "3 0 4 0"* ]]
+	# zeros alone, and an odd number of ids, are no sign
+	head -c 160 /dev/zero > zeros.bin
+	(cat four.bin; printf '\1\0') > odd.bin
+	for f in zeros odd; do
+		decode-batch --shard-format nanogpt --seq-len 4 --window 0 \
+			--ids $f.bin > /dev/null
+	done
+}
+
+@test "a folder's shards are in the order of their numbers" {
+	mkdir shards
+	for i in 1 2 9 10 11; do
+		printf "\\x$(printf %02x "$i")\\0" > shards/part_$i.bin
+	done
+	run -0 --separate-stderr decode-batch --shard-format nanogpt \
+		--seq-len 4 --window 0 --json shards
+	[[ "$output" == *'"ids":[1,2,9,10],"targets":[2,9,10,11]'* ]]
+	[[ "$stderr" == *"shards: its shards are read in the order of their numbers, part_9.bin before part_10.bin, not in that of their bytes"* ]]
+	rm shards/part_1?.bin
+	run -0 --separate-stderr decode-batch --shard-format nanogpt \
+		--seq-len 2 --window 0 --json shards
+	[ -z "$stderr" ]
+}
+
 @test "a COUNT past the end stops at the last window" {
 	n=$(decode-batch --window 0:100000 --ids train | wc -l)
 	total=$(sed 's/.*"ids":\[//; s/\].*//' docs.ids | tr ',' '\n' |

@@ -311,7 +311,7 @@ ids_beyond_the_vocabulary(void **state)
 	shards_close(s);
 	/* 16 bits are too few for the vocabulary */
 	h.vocab = 70000;
-	h.width = 2;
+	h.id_bytes = 1;
 	e.set = 0;
 	assert_null(shards_open_hint((const char *[]){path("v.bin")}, 1, &h,
 				     &e));
