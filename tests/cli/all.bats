@@ -47,8 +47,12 @@ must_refuse() {
 	[ "$(head -c "${#PROGRAM}" err)" = "$PROGRAM" ] || { cat err; return 1; }
 }
 
+temporary_files() {
+	find . -name '.*.tmp*' -o -name '.*.set'
+}
+
 no_temporary_files() {
-	[ -z "$(find . -name '.*.tmp*')" ] || { find .; return 1; }
+	[ -z "$(temporary_files)" ] || { find .; return 1; }
 }
 
 @test "--help and -h: usage on stdout, status 0" {
@@ -147,7 +151,7 @@ no_temporary_files() {
 		sleep 0.5
 		kill -KILL $!
 		wait $! 2> err || :
-		[ "$(find . -name '.*.tmp' | wc -l)" = 1 ] || { find .; false; }
+		[ "$(temporary_files | wc -l)" = 1 ] || { find .; false; }
 	done
 	exec 9>&-
 	bash -c "$FROM_STDIN" < docs.jsonl
