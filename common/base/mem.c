@@ -162,3 +162,34 @@ mem_of_machine(void)
 
 	return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }
+
+/* The number after `key` in a small file; UINT64_MAX: none. */
+static uint64_t
+number_in(const char *path, const char *key)
+{
+	char line[128];
+	uint64_t x = UINT64_MAX;
+	size_t n = strlen(key);
+	FILE *f = fopen(path, "re");
+
+	while (f && x == UINT64_MAX && fgets(line, sizeof line, f))
+		if (!strncmp(line, key, n) && strpbrk(line + n, "0123456789"))
+			x = strtoull(line + n, NULL, 10);
+	if (f)
+		fclose(f);
+	return x;
+}
+
+uint64_t
+mem_available(void)
+{
+	uint64_t kib = number_in("/proc/meminfo", "MemAvailable:");
+	uint64_t max = number_in("/sys/fs/cgroup/memory.max", "");
+	uint64_t used = number_in("/sys/fs/cgroup/memory.current", "");
+	uint64_t n = kib == UINT64_MAX ? 0 : kib * 1024;
+
+	if (max == UINT64_MAX || used == UINT64_MAX)
+		return n;
+	max = max > used ? max - used : 0;
+	return max < n ? max : n;
+}

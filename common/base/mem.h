@@ -43,4 +43,7 @@ void *xaligned(size_t n);
 /* Bytes of memory in this machine; 0: unknown. */
 uint64_t mem_of_machine(void);
 
+/* Those that this process may still take, as Linux says; 0: unknown. */
+uint64_t mem_available(void);
+
 #endif

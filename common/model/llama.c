@@ -518,24 +518,46 @@ llama_set(struct llama *m, const float *flat)
 
 /* ---- device to files ---- */
 
+static const char *
+tensor_data(const struct llama *m, const struct tensor *t, const float *flat)
+{
+	const struct param *p = &m->param[t->param];
+	const char *src = flat ? (const char *)(flat + p->at) : p->data;
+
+	return src + (size_t)(t->row * t->cols) *
+		(flat ? sizeof *flat : kdtype_size(m->dt));
+}
+
+size_t
+llama_tensor_bytes(const struct llama *m, const struct tensor *t,
+		   const float *flat)
+{
+	return (size_t)(t->rows * t->cols) *
+		(flat ? sizeof *flat : kdtype_size(m->dt));
+}
+
+void
+llama_copy(const struct llama *m, const struct tensor *t, const float *flat,
+	   void *to)
+{
+	m->k->download(m->k, to, tensor_data(m, t, flat),
+		       llama_tensor_bytes(m, t, flat));
+}
+
 int
 llama_read(const struct llama *m, const struct tensor *t, const float *flat,
 	   tensor_sink fn, void *ctx, struct err *e)
 {
-	const struct param *p = &m->param[t->param];
-	size_t size = flat ? sizeof *flat : kdtype_size(m->dt), at, k;
-	size_t first = (size_t)(t->row * t->cols);
-	size_t total = (size_t)(t->rows * t->cols);
-	const char *src = flat ? (const char *)(flat + p->at) : p->data;
-	char *x = xmalloc(BLOCK * size);
+	size_t total = llama_tensor_bytes(m, t, flat), at, k;
+	const char *src = tensor_data(m, t, flat);
+	size_t block = BLOCK * sizeof(float);
+	char *x = xmalloc(block);
 	int rc = 0;
 
-	src += first * size;
-
 	for (at = 0; at < total && rc == 0; at += k) {
-		k = total - at < BLOCK ? total - at : BLOCK;
-		m->k->download(m->k, x, src + at * size, k * size);
-		rc = fn(ctx, x, k * size, e);
+		k = total - at < block ? total - at : block;
+		m->k->download(m->k, x, src + at, k);
+		rc = fn(ctx, x, k, e);
 	}
 	free(x);
 	return rc;

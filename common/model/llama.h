@@ -123,6 +123,14 @@ typedef int (*tensor_sink)(void *ctx, const void *p, size_t bytes,
 int llama_read(const struct llama *m, const struct tensor *t,
 	       const float *flat, tensor_sink fn, void *ctx, struct err *e);
 
+/* Bytes of a tensor in flat, or in the weights if flat is NULL. */
+size_t llama_tensor_bytes(const struct llama *m, const struct tensor *t,
+			  const float *flat);
+
+/* Queue a copy of all of it to host memory. */
+void llama_copy(const struct llama *m, const struct tensor *t,
+		const float *flat, void *to);
+
 /* Name of the first tensor of a parameter, for messages. */
 const char *llama_param_name(const struct llama *m, size_t param);
 

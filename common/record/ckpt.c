@@ -26,7 +26,7 @@
 #include "stream/json.h"
 #include "record/ckpt.h"
 
-enum { MAX_FILES = 32, CHUNK = 1 << 20 };
+enum { MAX_FILES = 1024, CHUNK = 1 << 20 };
 
 struct entry {
 	char *name;
@@ -46,6 +46,8 @@ static struct {
 	char *volatile dir;
 	char *volatile path[MAX_FILES + 1];
 	volatile int n;
+	char *old[MAX_FILES + 2];	/* names of the last one, see below */
+	int nold;
 } on_disk;
 
 void
@@ -60,17 +62,27 @@ ckpt_cleanup(void)
 	rmdir(on_disk.dir);
 }
 
+/*
+ * The names are freed when the next writer begins: the thread of this one may
+ * end while die() in another one walks them.
+ */
 static void
 forget_disk(void)
 {
-	char *dir = on_disk.dir;
 	int i;
 
-	on_disk.dir = NULL;
 	for (i = 0; i < on_disk.n; i++)
-		free(on_disk.path[i]);
+		on_disk.old[on_disk.nold++] = on_disk.path[i];
+	on_disk.old[on_disk.nold++] = on_disk.dir;
+	on_disk.dir = NULL;
 	on_disk.n = 0;
-	free(dir);
+}
+
+static void
+free_old(void)
+{
+	while (on_disk.nold > 0)
+		free(on_disk.old[--on_disk.nold]);
 }
 
 static void
@@ -142,6 +154,7 @@ ckpt_begin(const char *run, uint64_t step, uint64_t bytes, struct err *e)
 		writer_free(w);
 		return NULL;
 	}
+	free_old();
 	on_disk.n = 0;
 	on_disk.dir = xstrdup(w->tmp);
 	return w;

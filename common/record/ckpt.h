@@ -9,7 +9,7 @@
  * folder with the temporary name.
  *
  * This module handles files and bytes; their contents are in train/state.h.
- * One writer at a time in a process.
+ * One writer at a time in a process, which any thread may use.
  */
 #ifndef ASSAY_CKPT_H
 #define ASSAY_CKPT_H

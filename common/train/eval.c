@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/search.h"
 #include "model/decode.h"
@@ -112,7 +113,8 @@ add_losses(const struct job *j, const struct batch *b, int64_t n,
 }
 
 static int
-log_eval(struct job *j, uint64_t windows, const struct sums *s, struct err *e)
+log_eval(struct job *j, uint64_t windows, const struct sums *s, double start,
+	 struct err *e)
 {
 	trainlog_event(j->run.log, "eval", j->at.step);
 	trainlog_real(j->run.log, "loss", s->loss / (double)s->tokens);
@@ -123,6 +125,7 @@ log_eval(struct job *j, uint64_t windows, const struct sums *s, struct err *e)
 			      (M_LN2 * (double)s->bytes));
 	else
 		trainlog_null(j->run.log, "bits_per_byte");
+	trainlog_real(j->run.log, "eval_s", clock_s() - start);
 	return trainlog_end(j->run.log, e);
 }
 
@@ -161,6 +164,7 @@ job_evaluate(struct job *j, struct err *e)
 	uint64_t want = (uint64_t)j->o.eval_windows;
 	uint64_t n = want && want < all ? want : all;
 	uint8_t *first = xmalloc((size_t)micro * src.t);
+	double start = clock_s();
 	struct sums s = {0};
 	struct batch b;
 	int rc = 0;
@@ -183,7 +187,7 @@ job_evaluate(struct job *j, struct err *e)
 	if (rc)
 		return rc;
 	j->at.last_eval = (int64_t)j->at.step;
-	return log_eval(j, n, &s, e);
+	return log_eval(j, n, &s, start, e);
 }
 
 /* ---- samples ---- */

@@ -142,8 +142,8 @@ run_after_save(const struct job *j)
 	char step[24], *path;
 	int rc;
 
-	path = xstrf("%s/step-%08" PRIu64, j->run.path, j->at.step);
-	snprintf(step, sizeof step, "%" PRIu64, j->at.step);
+	path = xstrf("%s/step-%08" PRIu64, j->run.path, j->run.saving_step);
+	snprintf(step, sizeof step, "%" PRIu64, j->run.saving_step);
 	setenv("ASSAY_CHECKPOINT", path, 1);
 	setenv("ASSAY_STEP", step, 1);
 	free(path);
@@ -153,15 +153,27 @@ run_after_save(const struct job *j)
 		warn("--after-save: command exited with status %d", rc);
 }
 
+/* Finish the checkpoint that is being written, if it is done or must be. */
 static int
-save(struct job *j, struct err *e)
+finish_save(struct job *j, int wait, struct err *e)
 {
-	struct state_src src = job_state(j);
-	int rc = run_dir_save(&j->run, &src, e);
+	int rc = run_dir_saved(&j->run, wait, e);
 
 	if (rc > 0 && j->o.after_save)
 		run_after_save(j);
 	return rc < 0 ? -1 : 0;
+}
+
+static int
+save(struct job *j, int wait, struct err *e)
+{
+	struct state_src src = job_state(j);
+
+	if (j->run.saved != (int64_t)j->at.step &&
+	    (finish_save(j, 1, e) < 0 ||
+	     run_dir_save(&j->run, &src, wait, e) < 0))
+		return -1;
+	return finish_save(j, wait, e);
 }
 
 static int
@@ -172,21 +184,26 @@ due(int64_t every, uint64_t step, int64_t last, uint64_t end)
 	return step == end || (every && step && step % (uint64_t)every == 0);
 }
 
-/* Evaluate, sample and save this state: 0, 1 interrupted, -1. */
+/*
+ * Evaluate, sample and save this state: 0, 1 interrupted, -1.  A command after
+ * the save stops training anyway.
+ */
 static int
 between_steps(struct job *j, struct err *e)
 {
 	uint64_t end = (uint64_t)j->o.steps, step = j->at.step;
-	int wanted = interrupt_save_wanted(), rc = 0;
+	int wanted = interrupt_save_wanted();
+	int rc = finish_save(j, 0, e);
 
-	if (j->data.val && due(j->o.eval_every, step, j->at.last_eval, end))
+	if (rc == 0 && j->data.val &&
+	    due(j->o.eval_every, step, j->at.last_eval, end))
 		rc = job_evaluate(j, e);
 	if (rc == 0 && j->nprompts &&
 	    due(j->o.sample_every, step, j->at.last_sample, end))
 		rc = job_sample(j, e);
 	if (rc == 0 &&
 	    (wanted || due(j->o.save_every, step, j->run.saved, end)))
-		rc = save(j, e);
+		rc = save(j, step == end || j->o.after_save, e);
 	return rc;
 }
 
@@ -204,7 +221,7 @@ end_by(struct job *j, int sig, struct err *e)
 {
 	trainlog_event(j->run.log, "signal", j->at.step);
 	trainlog_int(j->run.log, "signal", (uint64_t)sig);
-	if (trainlog_end(j->run.log, e) < 0 || save(j, e) < 0)
+	if (trainlog_end(j->run.log, e) < 0 || save(j, 1, e) < 0)
 		return -1;
 	return sig;
 }
@@ -220,7 +237,7 @@ loop(struct job *j, struct loader *l, struct err *e)
 		if (interrupt_pending())
 			return end_by(j, interrupt_pending(), e);
 		if (is_over(j))
-			return save(j, e);
+			return save(j, 1, e);
 		if (one_step(j, l, e) < 0)
 			return -1;
 		progress_set(j->at.step);

@@ -29,8 +29,11 @@ run_dir_init(struct run_dir *r, const char *path)
 int
 run_dir_close(struct run_dir *r, struct err *e)
 {
-	int rc = r->log ? trainlog_close(r->log, e) : 0;
+	struct err why = {0};
+	int rc = run_dir_saved(r, 1, &why) < 0 ? err_set(e, "%s", why.msg) : 0;
 
+	if (r->log && trainlog_close(r->log, rc < 0 ? &why : e) < 0)
+		rc = -1;
 	if (r->lock >= 0)
 		close(r->lock);
 	free(r->path);
@@ -203,26 +206,50 @@ run_dir_log(struct run_dir *r, const struct run_state *at, struct err *e)
 /* ---- checkpoints ---- */
 
 int
-run_dir_save(struct run_dir *r, const struct state_src *s, struct err *e)
+run_dir_save(struct run_dir *r, const struct state_src *s, int wait,
+	     struct err *e)
 {
 	double start = clock_s();
-	struct buf name = {0};
-	int rc;
+	struct save_conf c = r->save;
 
 	if (r->saved == (int64_t)s->at->step)
 		return 0;
-	if (trainlog_sync(r->log, e) < 0 || state_save(r->path, s, e) < 0)
+	if (trainlog_sync(r->log, e) < 0)
+		return -1;
+	c.no_copy |= wait;
+	r->saving = state_save_begin(r->path, s, &c, e);
+	if (!r->saving)
 		return -1;
 	r->saved = (int64_t)s->at->step;
-	buf_printf(&name, "step-%08" PRIu64, s->at->step);
-	trainlog_event(r->log, "checkpoint", s->at->step);
+	r->saving_step = s->at->step;
+	r->keep = s->o->keep;
+	r->stall_s = clock_s() - start;
+	return 0;
+}
+
+int
+run_dir_saved(struct run_dir *r, int wait, struct err *e)
+{
+	struct buf name = {0};
+	double start = clock_s(), seconds;
+	int rc;
+
+	if (!r->saving || (!wait && !state_save_is_done(r->saving)))
+		return 0;
+	rc = state_save_end(r->saving, &seconds, e);
+	r->saving = NULL;
+	if (rc < 0)
+		return -1;
+	buf_printf(&name, "step-%08" PRIu64, r->saving_step);
+	trainlog_event(r->log, "checkpoint", r->saving_step);
 	trainlog_str(r->log, "path", buf_span(&name));
-	trainlog_real(r->log, "save_s", clock_s() - start);
+	trainlog_real(r->log, "save_s", seconds);
+	trainlog_real(r->log, "stall_s", r->stall_s + clock_s() - start);
 	rc = trainlog_end(r->log, e);
 	buf_clear(&name);
 	if (rc < 0)
 		return -1;
-	run_dir_prune(r, s->o->keep, s->at->step);
+	run_dir_prune(r, r->keep, r->saving_step);
 	return 1;
 }
 

@@ -13,7 +13,12 @@ struct run_dir {
 	char *from;		/* checkpoint resumed from, or NULL */
 	char *aside;		/* folder with the run that is replaced */
 	int lock;		/* descriptor of path, locked; -1: not open */
-	int64_t saved;		/* step of the newest checkpoint, or -1 */
+	int64_t saved;		/* newest checkpoint, written or begun; -1 */
+	struct save_conf save;	/* zero: as users have it */
+	struct state_save *saving;	/* being written, or NULL */
+	uint64_t saving_step;
+	int64_t keep;
+	double stall_s;		/* for which training waited for it */
 	struct trainlog *log;
 	struct buf history;	/* members of a JSON array: one per start */
 	struct buf changed;	/* lines "key old new" of a resume */
@@ -54,10 +59,18 @@ int run_dir_config(const struct run_dir *r, const struct options *o,
 int run_dir_log(struct run_dir *r, const struct run_state *at, struct err *e);
 
 /*
- * Write a checkpoint (unless this step has one), its line in the log, and
- * remove checkpoints beyond the newest `keep`.  Returns 1 if it was written.
+ * Begin to write a checkpoint, unless this step has one; none may be begun and
+ * not taken by run_dir_saved().  wait: the caller does, so a copy is no use.
  */
-int run_dir_save(struct run_dir *r, const struct state_src *s, struct err *e);
+int run_dir_save(struct run_dir *r, const struct state_src *s, int wait,
+		 struct err *e);
+
+/*
+ * Is the checkpoint written that was begun?  Then write its line to the log,
+ * remove checkpoints beyond the newest `keep`, and return 1, else 0.  wait: do
+ * not return 0 before it is.
+ */
+int run_dir_saved(struct run_dir *r, int wait, struct err *e);
 
 /* Remove old checkpoints; a failure is only a warning. */
 void run_dir_prune(const struct run_dir *r, int64_t keep, uint64_t step);

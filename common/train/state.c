@@ -1,10 +1,9 @@
 /*
  * state.c - see state.h
  *
- * Tensors are streamed from the device to the file.  Moments and master
- * weights are float in both, so a resume restores the same bits.  A resume
- * computes the weights from the master weights and only compares them with
- * model.safetensors, to detect that one of the two files was replaced.
+ * Reading a checkpoint; state_save.c writes them.  A resume computes the
+ * weights from the master weights and only compares them with those of the
+ * model's files, to detect that one was replaced.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,170 +15,6 @@
 #include "record/ckpt.h"
 #include "stream/json.h"
 #include "train/state.h"
-
-/* About the number of bytes that state_save() writes. */
-static uint64_t
-state_bytes(const struct state_src *s)
-{
-	uint64_t n = (uint64_t)config_params(&s->m->c);
-
-	return n * (kdtype_size(s->m->dt) + 12) + s->tok->tokenizer.n +
-		s->tok->config.n + s->m->ntensors * 1000 + (1 << 20);
-}
-
-static int
-to_ckpt(void *ctx, const void *p, size_t bytes, struct err *e)
-{
-	return ckpt_write(ctx, p, bytes, e);
-}
-
-/* The header of a file with `sets` tensors per tensor of the model. */
-static int
-put_header(struct ckpt_writer *w, const struct llama *m,
-	   const char *const *prefix, size_t sets, enum st_dtype d,
-	   struct err *e)
-{
-	size_t n = m->ntensors, i;
-	struct st_tensor *v = xcalloc(n * sets, sizeof *v);
-	char (*name)[100] = xcalloc(n * sets, sizeof *name);
-	struct buf b = {0};
-	int rc;
-
-	for (i = 0; i < n * sets; i++) {
-		const struct tensor *t = &m->tensor[i % n];
-
-		snprintf(name[i], sizeof *name, "%s%s", prefix[i / n],
-			 t->name);
-		st_describe(&v[i], name[i], d,
-			    (uint64_t)(t->vector ? t->cols : t->rows),
-			    (uint64_t)(t->vector ? 0 : t->cols));
-	}
-	st_header(v, n * sets, &b);
-	rc = ckpt_write(w, b.p, b.n, e);
-	buf_clear(&b);
-	free(v);
-	free(name);
-	return rc;
-}
-
-/* Write sets of tensors: from flat arrays, or the weights if flat is NULL. */
-static int
-put_tensors(struct ckpt_writer *w, const char *file, const struct llama *m,
-	    const char *const *prefix, size_t sets, float *const *flat,
-	    struct err *e)
-{
-	enum st_dtype d = flat || m->dt == K_F32 ? ST_F32 : ST_BF16;
-	size_t i, k;
-
-	if (ckpt_open(w, file, e) < 0 ||
-	    put_header(w, m, prefix, sets, d, e) < 0)
-		return -1;
-	for (k = 0; k < sets; k++)
-		for (i = 0; i < m->ntensors; i++)
-			if (llama_read(m, &m->tensor[i], flat ? flat[k] : NULL,
-				       to_ckpt, w, e) < 0)
-				return -1;
-	return ckpt_close(w, e);
-}
-
-static void
-put_id(struct buf *b, const char *key, int64_t id)
-{
-	if (id >= 0)
-		buf_printf(b, "  \"%s\": %" PRId64 ",\n", key, id);
-	else
-		buf_printf(b, "  \"%s\": null,\n", key);
-}
-
-static void
-state_json(const struct state_src *s, struct buf *b)
-{
-	const struct run_state *at = s->at;
-	const struct data_id *d = s->data;
-	uint64_t next = plan_sample(plan_at(s->plan, at->step), at->step);
-	struct schedule lr = options_schedule(s->o);
-
-	buf_printf(b, "{\n  \"step\": %" PRIu64 ",\n  \"updates\": %" PRIu64
-		   ",\n  \"tokens\": %" PRIu64 ",\n", at->step, at->updates,
-		   at->tokens);
-	buf_printf(b, "  \"next_sample\": %" PRIu64 ",\n  \"epoch\": %" PRIu64
-		   ",\n  \"last_eval\": %" PRId64 ",\n  \"last_sample\": %"
-		   PRId64 ",\n  \"next_lr\": ", next, next / d->windows,
-		   at->last_eval, at->last_sample);
-	json_put_real(b, schedule_lr(&lr, (int64_t)at->step));
-	buf_printf(b, ",\n  \"seed\": %" PRId64 ",\n  \"data_hash\": \"%016"
-		   PRIx64 "\",\n  \"data_tokens\": %" PRIu64
-		   ",\n  \"data_windows\": %" PRIu64 ",\n", s->o->seed,
-		   d->hash, d->tokens, d->windows);
-	buf_printf(b, "  \"val_hash\": \"%016" PRIx64
-		   "\",\n  \"tokenizer_fingerprint\": \"%016" PRIx64
-		   "\",\n", d->val_hash, d->fingerprint);
-	buf_puts(b, "  \"config\": {\n  ");
-	options_json(s->o, b);
-	buf_puts(b, "\n  },\n");
-	put_id(b, "bos_token_id", d->bos);
-	put_id(b, "eos_token_id", d->eos);
-	buf_puts(b, "  \"batches\": ");
-	plan_json(s->plan, b);
-	buf_puts(b, ",\n  \"history\": [");
-	buf_put(b, s->history.p, s->history.n);
-	buf_puts(b, "]\n}\n");
-}
-
-static int
-put_small(struct ckpt_writer *w, const struct state_src *s, struct err *e)
-{
-	struct buf config = {0}, gen = {0}, state = {0};
-	const struct token_files *t = s->tok;
-	int rc = 0;
-
-	config_json(&s->m->c, &config);
-	config_generation_json(&s->m->c, &gen);
-	state_json(s, &state);
-	if (ckpt_put(w, "config.json", buf_span(&config), e) < 0 ||
-	    ckpt_put(w, "generation_config.json", buf_span(&gen), e) < 0 ||
-	    (t->tokenizer.n && ckpt_put(w, "tokenizer.json",
-					buf_span(&t->tokenizer), e) < 0) ||
-	    (t->config.n && ckpt_put(w, "tokenizer_config.json",
-				     buf_span(&t->config), e) < 0) ||
-	    ckpt_put(w, "train_state.json", buf_span(&state), e) < 0)
-		rc = -1;
-	buf_clear(&config);
-	buf_clear(&gen);
-	buf_clear(&state);
-	return rc;
-}
-
-int
-state_room(const char *run, const struct state_src *s, struct err *e)
-{
-	return s->at->step < (uint64_t)s->o->steps ?
-		ckpt_room(run, state_bytes(s), e) : 0;
-}
-
-int
-state_save(const char *run, const struct state_src *s, struct err *e)
-{
-	static const char *const weights[] = {""}, *const state[] = {
-		"master.", "m.", "v."};
-	float *const flat[] = {s->opt->master, s->opt->m1, s->opt->m2};
-	struct ckpt_writer *w;
-
-	w = ckpt_begin(run, s->at->step, state_bytes(s), e);
-	if (!w)
-		return -1;
-	if (put_small(w, s, e) < 0 ||
-	    put_tensors(w, "model.safetensors", s->m, weights, 1, NULL,
-			e) < 0 ||
-	    put_tensors(w, "optimizer.safetensors", s->m, state, 3, flat,
-			e) < 0) {
-		ckpt_abort(w);
-		return -1;
-	}
-	return ckpt_commit(w, e);
-}
-
-/* ---- reading ---- */
 
 enum kind { COUNT, INTEGER, HASH };
 
@@ -324,8 +159,7 @@ same_bytes(void *ctx, const void *p, size_t bytes, struct err *e)
 static int
 check_weights(const char *dir, const struct llama *m, struct err *e)
 {
-	char *path = path_join(dir, "model.safetensors");
-	struct st *s = st_open(path, e);
+	struct st *s = st_open(dir, e);
 	enum st_dtype d = m->dt == K_BF16 ? ST_BF16 : ST_F32;
 	size_t i;
 	int rc = s ? llama_match(m, s, e) : -1;
@@ -341,10 +175,9 @@ check_weights(const char *dir, const struct llama *m, struct err *e)
 			       &why) < 0)
 			rc = err_set(e, "%s: tensor %s is not the rounded"
 				     " master.%s of optimizer.safetensors",
-				     path, t->name, t->name);
+				     t->file, t->name, t->name);
 	}
 	st_close(s);
-	free(path);
 	return rc;
 }
 

@@ -48,8 +48,28 @@ struct state_src {
  */
 int state_room(const char *run, const struct state_src *s, struct err *e);
 
-/* Write run/step-N as ckpt.h describes. */
-int state_save(const char *run, const struct state_src *s, struct err *e);
+#define SAVE_SHARD UINT64_C(5000000000)	/* as transformers has it */
+
+struct save_conf {
+	uint64_t shard_bytes;	/* most in a file of weights; 0: SAVE_SHARD */
+	int no_copy;		/* write before returning */
+};
+
+struct state_save;
+
+/*
+ * Begin to write run/step-N as ckpt.h describes.  If half of the available
+ * memory holds a copy of the state, a thread writes it, and the caller may
+ * train on; else it is written when the call returns.  Weights that need more
+ * than one file are named by model.safetensors.index.json.  NULL: error, and
+ * nothing was written.
+ */
+struct state_save *state_save_begin(const char *run, const struct state_src *s,
+				    const struct save_conf *c, struct err *e);
+int state_save_is_done(const struct state_save *x);
+
+/* Wait until it is written, and free x.  seconds: since the beginning. */
+int state_save_end(struct state_save *x, double *seconds, struct err *e);
 
 /*
  * Read train_state.json of a checkpoint.  Appends the members of its

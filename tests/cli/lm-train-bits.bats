@@ -48,7 +48,7 @@ bits() {
 	"$BIN/lm-train" -q --init-from "$m" --data "$T/d" --val-data "$T/d" \
 		--steps 1 --lr 1e-12 --batch-size 1 --dtype fp32 $MASK \
 		--peak-tflops 1 -o "$T/run" 2> "$T/err"
-	bits=$(sed -n 's/.*"bits_per_byte":\([0-9.]*\)}.*/\1/p' \
+	bits=$(sed -n 's/.*"bits_per_byte":\([0-9.]*\),.*/\1/p' \
 		"$T/run/train.jsonl" | tail -1)
 }
 

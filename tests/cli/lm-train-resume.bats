@@ -338,7 +338,8 @@ load lm-train
 @test "killed before the first checkpoint, it starts over" {
 	cp -r "$W/base" "$T/r"
 	rm -r "$T"/r/step-* "$T/r/latest"
-	sed -i '/"type":"checkpoint"/,$d' "$T/r/train.jsonl"
+	sed -i '/"type":"checkpoint"/d; /"type":"step","step":4,/,$d' \
+		"$T/r/train.jsonl"
 	[ "$(wc -l < "$T/r/train.jsonl")" = 4 ]
 	resume "$T/r"
 	same_run "$W/base" "$T/r"

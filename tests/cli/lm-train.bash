@@ -39,7 +39,7 @@ resume() {
 # The log without times, and without events that only a resume has.
 plain_log() {
 	grep -vE '"type":"(resume|checkpoint|signal)"' "$1/train.jsonl" |
-		sed -E 's/,"(tokens_per_s|mfu|step_s|data_wait_s)":[^,}]*//g'
+		sed -E 's/,"(tokens_per_s|mfu|step_s|data_wait_s|eval_s)":[^,}]*//g'
 }
 
 # Two runs with the same steps and the same final state.

@@ -55,7 +55,7 @@ load lm-train
 		--eval-windows 6
 	grep '"type":"eval"' "$T/r/train.jsonl" > "$T/e"
 	[ "$(wc -l < "$T/e")" = 2 ]
-	grep -q '^{"type":"eval","step":2,"loss":[0-9.]*,"windows":6,"tokens":[0-9]*,"bits_per_byte":[0-9.]*}$' "$T/e"
+	grep -q '^{"type":"eval","step":2,"loss":[0-9.]*,"windows":6,"tokens":[0-9]*,"bits_per_byte":[0-9.]*,"eval_s":[0-9.e-]*}$' "$T/e"
 	[ "$(sed 's/.*"tokens":\([0-9]*\).*/\1/' "$T/e" | sort -u | wc -l)" = 1 ]
 }
 

@@ -198,6 +198,8 @@ log_of(const char *run)
 			continue;
 		if (a && b)
 			*a = '\0';
+		if ((a = strstr(line, ",\"eval_s\"")))
+			*a = '\0';
 		strcat(strcat(out, line), "\n");
 	}
 	free(text);
