@@ -46,8 +46,7 @@ static struct {
 	char *volatile dir;
 	char *volatile path[MAX_FILES + 1];
 	volatile int n;
-	char *old[MAX_FILES + 2];	/* names of the last one, see below */
-	int nold;
+	char *old;		/* dir of the one before */
 } on_disk;
 
 void
@@ -62,27 +61,21 @@ ckpt_cleanup(void)
 	rmdir(on_disk.dir);
 }
 
-/*
- * The names are freed when the next writer begins: the thread of this one may
- * end while die() in another one walks them.
- */
+/* The next writer frees the names: die() in another thread may read them. */
 static void
 forget_disk(void)
 {
-	int i;
-
-	for (i = 0; i < on_disk.n; i++)
-		on_disk.old[on_disk.nold++] = on_disk.path[i];
-	on_disk.old[on_disk.nold++] = on_disk.dir;
+	on_disk.old = on_disk.dir;
 	on_disk.dir = NULL;
-	on_disk.n = 0;
 }
 
 static void
-free_old(void)
+free_names(void)
 {
-	while (on_disk.nold > 0)
-		free(on_disk.old[--on_disk.nold]);
+	while (on_disk.n > 0)
+		free(on_disk.path[--on_disk.n]);
+	free(on_disk.old);
+	on_disk.old = NULL;
 }
 
 static void
@@ -154,8 +147,7 @@ ckpt_begin(const char *run, uint64_t step, uint64_t bytes, struct err *e)
 		writer_free(w);
 		return NULL;
 	}
-	free_old();
-	on_disk.n = 0;
+	free_names();
 	on_disk.dir = xstrdup(w->tmp);
 	return w;
 }
