@@ -206,14 +206,15 @@ count_words(struct fields *f, struct span s)
 	return f->words.n;
 }
 
-static void
-see(struct fields *f, struct span s)
+/* The field of a string; NULL: there are too many. */
+static struct field *
+seen(struct fields *f)
 {
 	struct field *x = find(f, buf_span(&f->path));
 
 	if (!x && f->n == SURVEY_MAX) {
 		f->too_many = 1;
-		return;
+		return NULL;
 	}
 	if (!x) {
 		GROW(f->v, f->cap, f->n + 1);
@@ -222,27 +223,33 @@ see(struct fields *f, struct span s)
 		*x = (struct field){.path = xstrdup(f->path.p)};
 		f->path.n--;
 	}
+	return x;
+}
+
+static void
+see_name(struct fields *f, struct span s)
+{
+	(void)s;
+	seen(f);
+}
+
+static void
+see(struct fields *f, struct span s)
+{
+	struct field *x = seen(f);
+
+	if (!x)
+		return;
 	GROW(x->hash, x->cap, x->n + 1);
 	x->hash[x->n++] = XXH3_64bits(s.p, s.n);
 	x->words += count_words(f, s);
-}
-
-static const struct json *
-text_of(const struct fields *f, const struct json *example)
-{
-	const struct json *text = json_get(example, "text");
-
-	return !f->nnamed && text && text->type == JSON_STRING ? text : NULL;
 }
 
 void
 fields_survey(struct fields *f, const struct json *example)
 {
 	f->path.n = 0;
-	if (text_of(f, example))
-		f->text = 1;
-	else
-		walk(f, example, see);
+	walk(f, example, see);
 }
 
 /* --- which of them are prose --- */
@@ -355,17 +362,13 @@ put_if_used(struct fields *f, struct span s)
 size_t
 fields_text(struct fields *f, const struct json *example, struct buf *out)
 {
-	const struct json *text = text_of(f, example);
 	size_t i, before;
 
 	buf_reset(out);
 	f->out = out;
 	f->strings = 0;
 	f->path.n = 0;
-	if (text)
-		put(f, text->str);
-	else if (!f->nnamed)
-		walk(f, example, put_if_used);
+	walk(f, example, f->nnamed ? see_name : put_if_used);
 	for (i = 0; i < f->nnamed; i++) {
 		const char *path = from_example(f, f->named[i]);
 

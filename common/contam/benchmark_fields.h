@@ -38,7 +38,8 @@ struct fields {
 	struct field *v;	/* seen in the survey, in order */
 	size_t n, cap;
 	int too_many;		/* fields for a survey */
-	int text;		/* an example has its text in "text" */
+	int text;		/* an example has its text in "text", which is
+				   the caller's to see */
 	struct words words;
 	struct buf path;
 	char *list;		/* the named ones, each ends in NUL */
@@ -56,7 +57,10 @@ struct fields {
 int fields_init(struct fields *f, const char *list, struct err *e);
 void fields_clear(struct fields *f);
 
-/* See an example of the file; after the last, choose what is used. */
+/*
+ * See an example of the file; after the last, choose what is used.  Not needed
+ * if fields are named.
+ */
 void fields_survey(struct fields *f, const struct json *example);
 void fields_choose(struct fields *f);
 

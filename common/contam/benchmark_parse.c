@@ -70,35 +70,10 @@ add_example(struct benchmark_parser *r, struct span id, struct span raw,
 	return r->o->text(r->o->ctx, buf_span(&r->text), r->e);
 }
 
-/* An object; `line` is for messages, `number` for its id. */
+/* An example that is one string. */
 static int
-read_object(struct benchmark_parser *r, struct span s, uint64_t line,
-	    uint64_t number)
-{
-	static const char *const key[] = {"id"};
-	struct json_pick id;
-	uint64_t surrogates = 0;
-	struct err e = {0};
-	struct json *j = NULL;
-	int rc = 0;
-
-	if (json_read(r->json, s.p, s.n, key, 1, &id, &surrogates, &e) ||
-	    !(j = json_parse_padded(s.p, s.n, r->path, &e)))
-		return fail(r, line, e.msg);
-	if (r->survey) {
-		fields_survey(&r->fields, j);
-	} else {
-		r->found |= fields_text(&r->fields, j, &r->text) > 0;
-		rc = add_example(r, benchmark_scalar(&id), s, number);
-	}
-	json_free(j);
-	return rc;
-}
-
-/* A string by itself. */
-static int
-read_bare(struct benchmark_parser *r, struct span text, struct span raw,
-	  uint64_t number)
+read_bare(struct benchmark_parser *r, struct span id, struct span text,
+	  struct span raw, uint64_t number)
 {
 	if (r->survey)
 		return 0;
@@ -106,7 +81,37 @@ read_bare(struct benchmark_parser *r, struct span text, struct span raw,
 	if (text.n)
 		buf_put(&r->text, text.p, text.n);
 	r->found = 1;
-	return add_example(r, (struct span){NULL, 0}, raw, number);
+	return add_example(r, id, raw, number);
+}
+
+/* An object; `line` is for messages, `number` for its id. */
+static int
+read_object(struct benchmark_parser *r, struct span s, uint64_t line,
+	    uint64_t number)
+{
+	static const char *const key[] = {"id", "text"};
+	struct json_pick v[2];
+	uint64_t surrogates = 0;
+	struct err e = {0};
+	struct json *j = NULL;
+
+	if (json_read(r->json, s.p, s.n, key, 2, v, &surrogates, &e))
+		return fail(r, line, e.msg);
+	if (!r->fields.nnamed && v[1].type == JSON_STRING) {
+		r->fields.text = 1;
+		return read_bare(r, benchmark_scalar(&v[0]), v[1].str, s,
+				 number);
+	}
+	j = json_parse_padded(s.p, s.n, r->path, &e);
+	if (!j)
+		return fail(r, line, e.msg);
+	if (r->survey)
+		fields_survey(&r->fields, j);
+	else
+		r->found |= fields_text(&r->fields, j, &r->text) > 0;
+	json_free(j);
+	return r->survey ? 0 : add_example(r, benchmark_scalar(&v[0]), s,
+					   number);
 }
 
 /* --- lines --- */
@@ -146,6 +151,7 @@ read_csv(struct benchmark_parser *r, struct span all)
 static int
 read_text(struct benchmark_parser *r, struct span all)
 {
+	const struct span none = {NULL, 0};
 	uint64_t number = 0;
 	struct span line;
 
@@ -154,7 +160,7 @@ read_text(struct benchmark_parser *r, struct span all)
 			continue;
 		if (!utf8_valid(line.p, line.n))
 			return fail(r, number, "invalid UTF-8");
-		if (read_bare(r, line, line, number))
+		if (read_bare(r, none, line, line, number))
 			return -1;
 	}
 	return 0;
@@ -225,7 +231,7 @@ read_string(struct benchmark_parser *r, struct span s, uint64_t line,
 	if (json_read(r->json, b.p, b.n, key, 1, &v, &surrogates, &e))
 		rc = fail(r, line, e.msg);
 	else
-		rc = read_bare(r, v.str, s, number);
+		rc = read_bare(r, (struct span){NULL, 0}, v.str, s, number);
 	buf_clear(&b);
 	return rc;
 }
@@ -391,11 +397,11 @@ benchmark_parse(struct benchmark_parser *r, int form, const char *p, size_t n)
 		return -1;
 	r->json = json_reader_new();
 	v->form = form_of(r, form, all);
-	r->survey = 1;
-	rc = read[v->form](r, all);
+	r->survey = !r->o->fields;
+	rc = r->survey ? read[v->form](r, all) : 0;
 	fields_choose(&r->fields);
 	r->survey = 0;
-	if (!rc && r->fields.too_many && !r->o->fields)
+	if (!rc && r->fields.too_many)
 		rc = err_set(r->e, "%s: more than 1,000 different fields (name "
 			     "those to use)", r->path);
 	if (!rc)
