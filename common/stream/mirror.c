@@ -72,7 +72,7 @@ check_inputs(const struct mirror *m, const char *dir, struct err *e)
 
 		if (!stat(to, &a) && !stat(m->files[i], &b) &&
 		    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-			bad = err_set(e, "%s: is an input (-o needs another "
+			bad = err_set(e, "%s: is an input (write to another "
 				      "folder)", to);
 		free(to);
 	}

@@ -146,7 +146,7 @@ no_temporary_files() {
 	mkfifo fifo
 	exec 9<> fifo
 	head -c 20000 docs.jsonl >&9
-	for i in 1 2; do	# the second removes what the first left
+	for _ in 1 2; do	# the second removes what the first left
 		bash -c "exec $FROM_STDIN" < fifo > got 2> err 9>&- 3>&- &
 		sleep 0.5
 		kill -KILL $!
