@@ -98,6 +98,26 @@ check_never_saved(const struct run_dir *r, struct err *e)
 	return rc;
 }
 
+/* Steps after this checkpoint will be trained again. */
+static int
+warn_if_newer(const struct run_dir *r, struct err *e)
+{
+	char *log = path_join(r->path, "train.jsonl"), *dir = NULL;
+	struct trainlog_tail last;
+	int rc = trainlog_last(log, &last, e);
+
+	if (rc == 0 && last.saved > ckpt_step(r->from)) {
+		dir = xstrf("%s/step-%08" PRId64, r->path, last.saved);
+		if (access(dir, F_OK) < 0)
+			warn("%s: is gone; continuing from step %" PRId64, dir,
+			     ckpt_step(r->from));
+	}
+	trainlog_tail_clear(&last);
+	free(dir);
+	free(log);
+	return rc;
+}
+
 int
 run_dir_find(struct run_dir *r, struct err *e)
 {
@@ -110,9 +130,9 @@ run_dir_find(struct run_dir *r, struct err *e)
 	if (n <= 0)
 		return n < 0 ? -1 : check_never_saved(r, e);
 	r->from = ckpt_newest(r->path, skipped, NULL, &why);
-	return r->from ? 0 : err_set(e, "%s (use --init-from to start a new"
-				     " run from the weights of a checkpoint)",
-				     why.msg);
+	return r->from ? warn_if_newer(r, e) :
+		err_set(e, "%s (use --init-from to start a new run from the"
+			" weights of a checkpoint)", why.msg);
 }
 
 int

@@ -336,6 +336,15 @@ packed() {
 	[[ "$output" == *"not the shards that step 5 of run run was trained on"* ]]
 }
 
+@test "options of --check and of batches do nothing elsewhere: refused" {
+	for o in '--max-rate 1' '--max-repeat 5' '--max-doc-frac 0.5' \
+	    '--order sequential' '--batch-size 3' '--seed 4'; do
+		run decode-batch --ids $o train
+		[ "$status" -eq 2 ]
+		[[ "$output" == *"${o% *} needs --"* ]]
+	done
+}
+
 @test "stored windows: padding, pieces, their own length only" {
 	many 30 > in
 	for p in best-fit pad; do

@@ -30,7 +30,9 @@ load lm-train
 	cp -r "$W/base" "$T/r"
 	rm -r "$T/r/step-00000008"
 	printf '{"type":"st' >> "$T/r/train.jsonl"
-	resume "$T/r"
+	run --separate-stderr resume "$T/r"
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"warning: $T/r/step-00000008: is gone; continuing from step 4"* ]]
 	same_run "$W/base" "$T/r"
 	[ "$(grep -c '"step":5,' "$T/r/train.jsonl")" = 1 ]
 }
