@@ -1,5 +1,5 @@
 /*
- * unicode.c - categories by name, lower case, width, normalization form C
+ * unicode.c - lower case, width, normalization form C
  *
  * NFC (Unicode Standard Annex 15): decompose canonically, put marks into the
  * order of their combining classes, compose again.  Most text is NFC already:
@@ -34,25 +34,6 @@ const uint8_t uc_class_of[UC_NCAT] = {
 	[UC_ZL] = UC_SPACE, [UC_ZP] = UC_SPACE, [UC_ZS] = UC_SPACE,
 	[UC_SPACE_CC] = UC_SPACE
 };
-
-static const char cat_names[UC_NCAT][3] = {
-	"Cn", "Cc", "Cf", "Co", "Cs", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc",
-	"Me", "Mn", "Nd", "Nl", "No", "Pc", "Pd", "Pe", "Pf", "Pi", "Po",
-	"Ps", "Sc", "Sk", "Sm", "So", "Zl", "Zp", "Zs", "Cc"
-};
-
-uint32_t
-uc_cat_set(const char *name, size_t n)
-{
-	uint32_t set = 0;
-
-	if (n != 1 && n != 2)
-		return 0;
-	for (size_t i = 0; i < UC_NCAT; i++)
-		if (memcmp(cat_names[i], name, n) == 0)
-			set |= UINT32_C(1) << i;
-	return set;
-}
 
 uint32_t
 uc_to_lower(uint32_t c)

@@ -107,12 +107,6 @@ uc_next(const char *text, size_t n, unsigned *len)
 }
 
 /*
- * The categories that \p{name} matches, for "L", "Lu", "N", ...: a bit set over
- * enum uc_cat (UC_SPACE_CC goes with Cc); 0: unknown name.
- */
-uint32_t uc_cat_set(const char *name, size_t n);
-
-/*
  * Normalization form C.  Returns 1 if text is in that form, without touching
  * out; else 0, and out (reset first) gets it.  Valid UTF-8 in and out.
  */

@@ -5,14 +5,24 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "stream/input.h"
+#include "text/property.h"
 #include "text/unicode.h"
+
+/* The categories of a property that is a union of them. */
+static uint32_t
+cats(const char *name)
+{
+	int i = uc_property_find(name, strlen(name));
+
+	assert_true(i >= 0 && uc_property[i].n == 0);
+	return uc_property[i].cats;
+}
 
 static uint32_t
 count(const char *name)
 {
-	uint32_t set = uc_cat_set(name, strlen(name)), n = 0;
+	uint32_t set = cats(name), n = 0;
 
-	assert_true(set != 0);
 	for (uint32_t c = 0; c < 0x110000; c++)
 		n += set >> uc_cat(c) & 1;
 	return n;
@@ -32,9 +42,63 @@ test_counts(void **state)
 	(void)state;
 	for (size_t i = 0; i < TEST_COUNT(want); i++)
 		assert_int_equal(count(want[i].name), want[i].n);
-	assert_int_equal(uc_cat_set("Xx", 2), 0);
-	assert_int_equal(uc_cat_set("Letter", 6), 0);
-	assert_int_equal(uc_cat_set("", 0), 0);
+}
+
+/* Names as tokenizers takes them. */
+static void
+test_names(void **state)
+{
+	int lu = uc_property_find("Lu", 2);
+
+	(void)state;
+	assert_true(lu >= 0);
+	assert_int_equal(uc_property_find(" l_U-", 5), lu);
+	assert_int_equal(uc_property_find("Uppercase_Letter", 16), lu);
+	assert_int_equal(uc_property_find("Xx", 2), -1);
+	assert_int_equal(uc_property_find("Script=Han", 10), -1);
+	assert_int_equal(uc_property_find("", 0), -1);
+	assert_int_equal(uc_property_find("-", 1), -1);
+}
+
+/* Every set of the file that the tables are made from. */
+static void
+test_properties(void **state)
+{
+	struct err e = {0};
+	struct span rest, line;
+	size_t n, sets = 0;
+	char *p;
+
+	(void)state;
+	if (input_slurp("tests/data/unicode/Properties-16.0.txt.zst", &p, &n,
+			&e) < 0)
+		fail_msg("%s", e.msg);
+	rest = (struct span){p, n};
+	for (; span_line(&rest, &line); sets++) {
+		const char *at = strchr(line.p, ';') + 1;
+		int k = uc_property_find(line.p, strcspn(line.p, " ;"));
+		uint32_t *r, i = 0;
+
+		assert_true(k >= 0);
+		r = uc_property_ranges(k);
+		while (*at == ' ' && i < r[0]) {
+			char *end;
+			uint32_t a = (uint32_t)strtoul(at + 1, &end, 16);
+			uint32_t b = *end == '-' ?
+				(uint32_t)strtoul(end + 1, &end, 16) : a;
+
+			assert_int_equal(r[2 * i + 1], a);
+			assert_int_equal(r[2 * i + 2], b);
+			assert_true(uc_in_ranges(r, b));
+			i++;
+			at = end;
+		}
+		assert_int_equal(i, r[0]);
+		assert_true(at == line.p + line.n || i == 0);
+		free(r);
+	}
+	assert_true(sets > 250);
+	free(p);
 }
 
 /* The file that the table is made from, range by range. */
@@ -51,19 +115,21 @@ test_file(void **state)
 			&n, &e) < 0)
 		fail_msg("%s", e.msg);
 	for (uint32_t c = 0; c < 0x110000; c++)
-		want[c] = uc_cat_set("Cn", 2);
+		want[c] = cats("Cn");
 	p = realloc(p, n + 1);
 	p[n] = 0;
 	for (line = strtok(p, "\n"); line; line = strtok(NULL, "\n")) {
 		unsigned a, b;
 		char cat[3];
 
-		if (sscanf(line, "%x..%x ; %2s", &a, &b, cat) == 3)
+		if (sscanf(line, "%x..%x ; %2s", &a, &b, cat) == 3 &&
+		    strcmp(cat, "Cs") != 0)
 			for (uint32_t c = a; c <= b; c++)
-				want[c] = uc_cat_set(cat, 2);
+				want[c] = cats(cat);
 	}
 	for (uint32_t c = 0; c < 0x110000; c++)
-		if (!(want[c] >> uc_cat(c) & 1))
+		if (c - 0xd800 < 0x800 ? uc_cat(c) != UC_CS :
+		    !(want[c] >> uc_cat(c) & 1))
 			fail_msg("U+%04X has another category", c);
 	free(want);
 	free(p);
@@ -233,6 +299,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_properties),
 		cmocka_unit_test(test_counts), cmocka_unit_test(test_file),
 		cmocka_unit_test(test_space), cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_nfc), cmocka_unit_test(test_nfc_long),
