@@ -238,6 +238,8 @@ find_files(struct files *f, struct files *refs, char **argv, int n,
 	d->against = (struct arg_list){ refs->v, refs->n };
 	d->filter.files = f->v;
 	d->filter.nfiles = f->n;
+	d->filter.refs = refs->v;
+	d->filter.nrefs = refs->n;
 	return 0;
 }
 

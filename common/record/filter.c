@@ -134,7 +134,8 @@ open_docs(struct filter *f, struct err *e)
 	if (filter_only_checks(o))
 		return 0;
 	if (mirror_wanted(o->output))
-		f->mirror = mirror_open(o->output, o->files, o->nfiles, e);
+		f->mirror = mirror_open(o->output, o->files, o->nfiles,
+					o->refs, o->nrefs, e);
 	else
 		f->out = output_open(o->output, e);
 	return f->mirror || f->out ? 0 : -1;

@@ -25,7 +25,8 @@
  * about 150 bytes and the value for each; more than 100,000 are an error.
  *
  * If the name of -o ends in a slash, each of `files`, which must be the array
- * that the documents are read from, has an output in that folder (mirror.h).
+ * that the documents are read from, has an output in that folder (mirror.h),
+ * which must not be one of `refs` either.
  *
  * No named output appears before filter_commit().  If stdout is a pipe, kept
  * lines may have been written before a later line fails with status 2.
@@ -44,8 +45,8 @@ struct filter_opts {
 	const char *output;	/* -o FILE; NULL or "-": stdout */
 	const char *source_key;	/* --source-key, or NULL: no counts by source */
 	int check;		/* --check */
-	const char *const *files;	/* nfiles; for -o DIR/ */
-	size_t nfiles;
+	const char *const *files, *const *refs;	/* for -o DIR/ */
+	size_t nfiles, nrefs;
 };
 
 void filter_opts_init(struct filter_opts *o);

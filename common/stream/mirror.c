@@ -62,16 +62,18 @@ check_names(const struct mirror *m, const char *dir, struct err *e)
 }
 
 static int
-check_inputs(const struct mirror *m, const char *dir, struct err *e)
+check_inputs(struct mirror *m, const char *dir, const char *const *v, size_t n,
+	     struct err *e)
 {
 	struct stat a, b;
 	int bad = 0;
 
-	for (size_t i = 0; i < m->n && !bad; i++) {
-		char *to = path_join(dir, path_base(m->files[i]));
+	for (size_t i = 0; i < n && !bad; i++) {
+		char *to = path_join(dir, path_base(v[i]));
 
-		if (!stat(to, &a) && !stat(m->files[i], &b) &&
-		    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		if (is_old(m, path_base(v[i])) && !stat(to, &a) &&
+		    !stat(v[i], &b) && a.st_dev == b.st_dev &&
+		    a.st_ino == b.st_ino)
 			bad = err_set(e, "%s: is an input (write to another "
 				      "folder)", to);
 		free(to);
@@ -87,7 +89,8 @@ next_out(struct mirror *m, struct err *e)
 }
 
 struct mirror *
-mirror_open(const char *dir, const char *const *files, size_t n, struct err *e)
+mirror_open(const char *dir, const char *const *files, size_t n,
+	    const char *const *refs, size_t nrefs, struct err *e)
 {
 	struct mirror *m = xcalloc(1, sizeof *m);
 
@@ -100,7 +103,9 @@ mirror_open(const char *dir, const char *const *files, size_t n, struct err *e)
 	if (!n)
 		err_set(e, "%s: a folder has an output for each file, and "
 			"<stdin> has no name", dir);
-	else if (check_names(m, dir, e) == 0 && check_inputs(m, dir, e) == 0 &&
+	else if (check_names(m, dir, e) == 0 &&
+		 check_inputs(m, dir, files, n, e) == 0 &&
+		 check_inputs(m, dir, refs, nrefs, e) == 0 &&
 		 (m->dir = outdir_open(dir, is_old, m, e)) &&
 		 next_out(m, e) == 0)
 		return m;

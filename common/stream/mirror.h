@@ -18,8 +18,9 @@ struct mirror;
 /* Does this name of an output ask for a folder: does it end in a slash? */
 int mirror_wanted(const char *output);
 
-/* files is kept by reference. */
+/* files is kept by reference.  refs are further inputs, not to be replaced. */
 struct mirror *mirror_open(const char *dir, const char *const *files, size_t n,
+			   const char *const *refs, size_t nrefs,
 			   struct err *e);
 
 /*

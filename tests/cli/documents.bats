@@ -302,6 +302,10 @@ dumps() {
 	ln -s dumps link
 	run -2 dedup -o link/ dumps/b.jsonl.zst
 	[[ $output == *"link/b.jsonl.zst: is an input"* ]]
+	mkdir refs
+	doc r reference > refs/c.jsonl.gz
+	run -2 dedup --against refs/c.jsonl.gz -o refs/ dumps
+	[[ $output == *"refs/c.jsonl.gz: is an input"* ]]
 	run -2 dedup -o out/ dumps before/b.jsonl.zst
 	[[ $output == *"dumps/b.jsonl.zst and before/b.jsonl.zst would both be"* ]]
 	run -2 dedup -o out/ < all.jsonl
