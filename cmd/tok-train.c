@@ -4,7 +4,8 @@
  * Documents are split into pre-tokens, which are counted (bpe_train_docs.h);
  * merges are learned from the distinct ones (bpe_train.h); the result is
  * written as tokenizer.json and, on request, as tiktoken ranks: all outputs
- * or none.
+ * or none.  The two phases can be separate runs: --emit writes the counts,
+ * --pieces reads them (pieces.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "tokenizer/bpe_train.h"
 #include "tokenizer/bpe_train_docs.h"
 #include "tokenizer/bpe_train_report.h"
+#include "tokenizer/pieces.h"
 #include "tokenizer/split.h"
 
 enum { NBYTES = 256, MAX_VOCAB = 1 << 24 };
@@ -29,10 +31,10 @@ struct options {
 	struct doc_opts doc;
 	const char *split, *out, *tiktoken;
 	char *pattern;		/* of split; pattern.h */
-	struct arg_list special;
+	struct arg_list special, pieces;
 	int64_t vocab_size, min_count, max_token_bytes, max_docs, mem;
 	double sample_frac;
-	int exact;
+	int exact, emit, what;
 };
 
 /* Opened before the work, committed together; NULL: not requested. */
@@ -51,6 +53,13 @@ is_stdout(const char *path)
 static int
 parse(struct options *o, int argc, char **argv)
 {
+	static const char *const stages[] = {"pieces", NULL};
+	static const char *const exclude[] = {
+		"emit: vocab-size special min-count max-token-bytes exact "
+		"tiktoken pieces",
+		"pieces: files-from text-key id-key on-bad sample-frac "
+		"max-docs weights", NULL
+	};
 	const struct arg t[] = {
 		OPT_GROUP("Vocabulary"),
 		OPT_INT("vocab-size", &o->vocab_size, "N", 1, MAX_VOCAB,
@@ -72,9 +81,15 @@ parse(struct options *o, int argc, char **argv)
 			"Maximum number of documents, chosen by hash [all]"),
 		OPT_STR("weights", &o->doc.extra_key, "KEY",
 			"Count each text as many times as this key says"),
+		OPT_GROUP("Stages"),
+		OPT_ENUM("emit", &o->what, "WHAT", stages,
+			 "Write the counted pre-tokens and stop",
+			 .given = &o->emit),
+		OPT_STRS("pieces", &o->pieces, "FILE",
+			 "Read counted pre-tokens instead of documents"),
 		OPT_GROUP("Output and memory"),
 		OPT_STR("output", &o->out, "FILE",
-			"Write tokenizer.json to FILE instead of stdout",
+			"Write to FILE instead of stdout",
 			.letter = 'o'),
 		OPT_STR("tiktoken", &o->tiktoken, "FILE",
 			"Also write the ranks for tiktoken"),
@@ -86,7 +101,7 @@ parse(struct options *o, int argc, char **argv)
 		"tok-train", "[options] [FILE...]",
 		"Train a byte-level BPE tokenizer on documents.",
 		"tok-train --vocab-size 32000 -o tokenizer.json docs.jsonl.zst",
-		t, NULL
+		t, exclude
 	};
 	struct err e = {0};
 	int at;
@@ -106,7 +121,11 @@ parse(struct options *o, int argc, char **argv)
 	o->pattern = pattern_split(o->split, &e);
 	if (!o->pattern)
 		args_usage(&a, "%s", e.msg);
-	if (at == argc && !o->doc.files_from && isatty(STDIN_FILENO))
+	if (o->pieces.n && at < argc)
+		args_usage(&a, "%s: no documents are read with --pieces",
+			   argv[at]);
+	if (at == argc && !o->doc.files_from && !o->pieces.n &&
+	    isatty(STDIN_FILENO))
 		args_usage(&a, "no FILE, and standard input is a terminal");
 	if (is_stdout(o->out) + (o->tiktoken && is_stdout(o->tiktoken)) +
 	    (o->doc.stats && is_stdout(o->doc.stats)) > 1)
@@ -134,6 +153,11 @@ count(const struct options *o, const struct files *files,
 
 	if (!split)
 		return NULL;
+	if (o->pieces.n) {
+		split_free(split);
+		return pieces_read(o->pieces.v, o->pieces.n, (uint64_t)o->mem,
+				   e);
+	}
 	p = bpe_train_docs_count(&d, stats, e);
 	split_free(split);
 	if (p)
@@ -184,6 +208,7 @@ outputs_open(struct outputs *out, const struct options *o, struct err *e)
 	return 0;
 }
 
+/* v NULL: the pre-tokens instead of a tokenizer. */
 static int
 outputs_commit(const struct outputs *out, const struct vocab *v,
 	       const struct bpe_train_report *r, struct err *e)
@@ -193,7 +218,10 @@ outputs_commit(const struct outputs *out, const struct vocab *v,
 	size_t n = 0;
 	int bad;
 
-	vocab_json(v, &b);
+	if (v)
+		vocab_json(v, &b);
+	else if (pieces_write(r->pretokens, out->json, e) < 0)
+		return -1;
 	bad = output_put(all[n++] = out->json, &b, e);
 	if (!bad && out->tiktoken) {
 		vocab_tiktoken(v, &b);
@@ -219,7 +247,7 @@ main(int argc, char **argv)
 	struct doc_stats stats;
 	struct bpe_train_report report = {.docs = &stats, .learned = &t};
 	struct pretokens *p;
-	struct vocab *v;
+	struct vocab *v = NULL;
 	struct err e = {0};
 	struct buf text = {0};
 	struct files files = {0};
@@ -232,10 +260,14 @@ main(int argc, char **argv)
 	    bpe_train_special_check(&t, o.special.v, o.special.n, &e) ||
 	    outputs_open(&out, &o, &e) ||
 	    !(p = count(&o, &files, &stats, &e)) ||
-	    !(v = learn(&o, p, &t, &e)))
+	    (!o.emit && !(v = learn(&o, p, &t, &e))))
 		die_err(&e);
 	report.pretokens = p;
-	report.tokens = v->n;
+	report.tokens = v ? v->n : 0;
+	if (o.emit)
+		report.learned = NULL;
+	if (o.pieces.n)
+		report.docs = NULL;
 	if (outputs_commit(&out, v, &report, &e))
 		die_err(&e);
 	bpe_train_report_summary(&report, &text);

@@ -12,9 +12,9 @@
 #include "record/doc.h"
 
 struct bpe_train_report {
-	const struct doc_stats *docs;
+	const struct doc_stats *docs;	/* NULL: pieces were read */
 	const struct pretokens *pretokens;
-	const struct bpe_train *learned;
+	const struct bpe_train *learned;	/* NULL: nothing was learned */
 	size_t tokens;		/* bytes, merges, special tokens */
 };
 

@@ -418,3 +418,83 @@ b64() {
 	run --separate-stderr train --vocab-size 999 -q -o "$T/a" "$T/in"
 	[ "$stderr" = "" ]
 }
+
+# --- in stages -------------------------------------------------------------
+
+@test "emitted pieces, in any order and number of files, give the same tokenizer" {
+	zstd -dcq tests/data/text/digitalgov.jsonl.zst > "$T/all"
+	split -n l/3 "$T/all" "$T/part."
+	for f in "$T"/part.a?; do
+		train -q --emit pieces -o "$f.pieces" "$f"
+		LC_ALL=C sort -c "$f.pieces"
+	done
+	train -q --vocab-size 2000 -o "$T/want.json" "$T/all"
+	train -q --vocab-size 2000 --pieces "$T/part.aa.pieces" --pieces \
+		"$T/part.ab.pieces" --pieces "$T/part.ac.pieces" -o "$T/a.json"
+	cmp "$T/want.json" "$T/a.json"
+	LC_ALL=C sort -m "$T"/part.*.pieces > "$T/merged"
+	LC_ALL=C sort -r "$T/merged" | train -q --vocab-size 2000 --pieces - |
+		cmp "$T/want.json"
+	# summed by others, compressed
+	LC_ALL=C awk -F '\t' '{ n[$1] += $2 } END { for (p in n)
+		print p "\t" n[p] }' "$T/merged" | zstd -q > "$T/sums.zst"
+	train -q --vocab-size 2000 --pieces "$T/sums.zst" --stats "$T/s" |
+		cmp "$T/want.json"
+	grep -q '^{"pieces":[0-9]*,.*"vocab_size":2000,' "$T/s"
+	# as one run writes them, for any number of threads
+	for j in 1 2 7; do
+		train -q -j $j --emit pieces "$T/all" > "$T/one.$j"
+	done
+	cmp "$T/one.1" "$T/one.2"
+	cmp "$T/one.1" "$T/one.7"
+	zstd -dcq "$T/sums.zst" | LC_ALL=C sort | cmp "$T/one.1"
+}
+
+@test "a piece is one line, with its white space escaped" {
+	printf '%s\n' '{"text":"a\tb","n":3}' '{"text":"\\t\n\r\u0000é","n":2}' \
+		'{"text":"a\tb","n":4}' > "$T/in"
+	train -q --emit pieces --split none --weights n --stats "$T/s" \
+		"$T/in" > "$T/out"
+	printf '%s\t%d\n' '\\t\n\r\0é' 2 'a\tb' 7 | cmp "$T/out"
+	grep -q '"docs_in":3,.*"pieces":9,"pieces_distinct":2,' "$T/s"
+	train -q --split none --vocab-size 260 --pieces "$T/out" 2> /dev/null \
+		> "$T/a.json"
+	train -q --split none --vocab-size 260 --weights n "$T/in" \
+		2> /dev/null | cmp "$T/a.json"
+}
+
+@test "a line that is not a piece is status 2 with its place" {
+	echo old > "$T/tok.json"
+	while IFS='|' read -r line want; do
+		printf "ok\t1\n$line" > "$T/in"
+		run -2 train --pieces "$T/in" -o "$T/tok.json"
+		one_message "$T/in:2: " "$want"
+		[ "$(cat "$T/tok.json")" = old ]
+	done <<- 'END'
+		a\n|a tab and its count
+		a\t\n|a tab and its count
+		a\t0\n|a tab and its count
+		a\t-1\n|a tab and its count
+		a\t1.5\n|a tab and its count
+		a\t9223372036854775808\n|a tab and its count
+		a\t1\t2\n|a tab and its count
+		\t5\n|no pre-token
+		a\\x\t5\n|backslash
+		\xff\t5\n|UTF-8
+		a\t9223372036854775807\n|
+		a\t5|truncated
+	END
+	printf 'ab\t4000000\nb\t1\n' > "$T/in"
+	run -2 train --mem 100 --pieces "$T/in" -o "$T/tok.json"
+	one_message memory
+	[ "$(cat "$T/tok.json")" = old ]
+}
+
+@test "options of the other stage are refused" {
+	run -2 train --emit pieces --vocab-size 300 /dev/null
+	run -2 train --emit pieces --tiktoken "$T/r" /dev/null
+	run -2 train --pieces /dev/null --text-key x
+	run -2 train --pieces /dev/null --weights x
+	run -2 train --pieces /dev/null /dev/null
+	[[ "$output" == *"no documents are read with --pieces"* ]]
+}
