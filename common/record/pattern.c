@@ -103,6 +103,7 @@ struct tr {
 	size_t i;
 	struct buf *b;
 	size_t atom;		/* start of the last atom; SIZE_MAX: none */
+	size_t repeated;	/* end of the last repetition */
 	struct group g[MAX_DEPTH];
 	int depth;
 	struct err *e;
@@ -410,6 +411,16 @@ branch(struct tr *t, char c)
 
 /* ---- repetition ---- */
 
+/* x+* and the like: the two engines do not agree. */
+static int
+repeat_twice(struct tr *t)
+{
+	if (t->repeated != t->b->n)
+		return 0;
+	return fail(t, "a repetition of a repetition is not supported: write "
+		    "(?:...)");
+}
+
 /* {n}, {n,}, {,m} or {n,m} at i, or a literal {. */
 static int
 interval(struct tr *t)
@@ -426,6 +437,8 @@ interval(struct tr *t)
 		t->i++;
 		return 0;
 	}
+	if (repeat_twice(t) < 0)
+		return -1;
 	if (end[1] == '+') {
 		struct buf x = {0};
 
@@ -441,6 +454,7 @@ interval(struct tr *t)
 	else if (end[1] == '?' && end != comma)
 		buf_putc(t->b, '?');
 	t->i = (size_t)(end + 1 - t->p) + (end[1] == '+' || end[1] == '?');
+	t->repeated = t->b->n;
 	return 0;
 }
 
@@ -469,8 +483,16 @@ one(struct tr *t)
 		atom(t);
 		buf_puts(t->b, lines ? "(?:\\z|(?=\\n))" : "\\z");
 		break;
+	case '*': case '+': case '?':
+		if (repeat_twice(t) < 0)
+			return -1;
+		buf_putc(t->b, c);
+		if (t->p[t->i + 1] == '?' || t->p[t->i + 1] == '+')
+			buf_putc(t->b, t->p[++t->i]);
+		t->repeated = t->b->n;
+		break;
 	default:
-		if (!strchr("*+?", c) && ((unsigned char)c & 0xc0) != 0x80)
+		if (((unsigned char)c & 0xc0) != 0x80)
 			atom(t);
 		buf_putc(t->b, c);
 	}
@@ -487,7 +509,7 @@ from_tiktoken(const char *pattern, struct buf *out, struct err *e)
 	t->p = pattern;
 	t->b = out;
 	t->e = e;
-	t->atom = SIZE_MAX;
+	t->atom = t->repeated = SIZE_MAX;
 	while (rc == 0 && t->p[t->i])
 		rc = one(t);
 	if (rc == 0)
