@@ -190,28 +190,30 @@ field_of(const struct record *c, size_t i)
 static int
 read_field(struct benchmark_cursor *c, struct record *to)
 {
-	int quoted = c->p < c->end && *c->p == '"';
+	int quoted = c->p < c->end && *c->p == '"', open = quoted;
+	const char *end;
 
-	for (c->p += quoted; c->p < c->end; c->p++) {
-		if (quoted && *c->p == '"') {
-			if (c->p + 1 == c->end || c->p[1] != '"') {
-				c->p++;
-				quoted = 0;
-				break;
-			}
-			c->p++;
-		} else if (!quoted && (*c->p == ',' || *c->p == '\n')) {
-			break;
+	for (c->p += quoted; c->p < c->end && open; c->p++) {
+		if (*c->p == '"') {
+			open = c->p + 1 < c->end && c->p[1] == '"';
+			c->p += open;
+			if (!open)
+				continue;
 		}
 		c->line += *c->p == '\n';
 		buf_putc(&to->text, *c->p);
 	}
-	if (quoted)
+	if (open)
 		return -1;
-	if (to->text.n && to->text.p[to->text.n - 1] == '\r' &&
-	    (c->p == c->end || *c->p == '\n'))
-		to->text.n--;
-	if (c->p < c->end && *c->p == '\r')
+	for (end = c->p; end < c->end && *end != ',' && *end != '\n'; end++)
+		;
+	if (end > c->p && end[-1] == '\r' && (end == c->end || *end == '\n'))
+		end--;		/* of the line end */
+	if (!quoted) {
+		buf_put(&to->text, c->p, (size_t)(end - c->p));
+		c->p = end;
+	}
+	if (c->p < c->end && c->p == end && *c->p == '\r')
 		c->p++;
 	GROW(to->end, to->cap, to->n + 1);
 	to->end[to->n++] = to->text.n;

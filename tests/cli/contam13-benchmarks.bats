@@ -178,6 +178,15 @@ named() {
 		"Adversarial,Birds and Otters,\"$no\",https://x.org/c" \
 		> "$T/truth.csv"
 	recognized truth.csv Question truth:1
+	# a CR belongs to a line end, or to its field
+	printf 'a,b,c\r\n1,2\r,""\r\n"3\r",,x\r' > "$T/cr.csv"
+	contam13 -q --against "$T/cr.csv" --subsets "$T/parts" -o "$T/out" \
+		"$T/docs"
+	[ "$(cat "$T/parts/cr.short.jsonl")" = "$(cat <<-'END'
+		{"a":"1","b":"2\r","c":""}
+		{"a":"3\r","b":"","c":"x"}
+		END
+	)" ]
 	for s in 'a,b\n1\n' 'a,b\n"1,2\n' 'a\n"b"c\n' 'a\n\377\n'; do
 		printf "$s" > "$T/bad.csv"
 		run -2 contam13 --against "$T/bad.csv" "$T/docs"

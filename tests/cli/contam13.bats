@@ -155,12 +155,12 @@ plant() {
 }
 
 @test "words: in Chinese, Japanese and Thai each letter with its marks" {
-	local q w LC_ALL=C
+	local long w LC_ALL=C
 	# each longer than 13 letters, of three bytes and more
-	q=(小明有三个苹果他又从妈妈那里得到了五个苹果后来给了弟弟两个请问他现在还剩几个苹果呢
+	long=(小明有三个苹果他又从妈妈那里得到了五个苹果后来给了弟弟两个请问他现在还剩几个苹果呢
 		太郎は林檎を三つ持っていて母からもう五つもらいました今全部でいくつ持っていますか
 		แดงมีส้มสามผลแม่ให้อีกห้าผลแดงมีส้มทั้งหมดกี่ผล)
-	for w in "${q[@]}"; do
+	for w in "${long[@]}"; do
 		doc a "$w" > "$T/b.jsonl"
 		doc d "前後${w}กか" > "$T/docs"
 		doc e "${w:0:9}，${w:9:9}\\u200b${w:18}？" >> "$T/docs"
@@ -172,7 +172,7 @@ plant() {
 		[ "$(sed -n '1s/.*"text":"\(.*\)"}/\1/p' "$T/hits")" = "$w" ]
 		[ "$(head -1 "$T/hits" | values start)" -eq 6 ]
 	done
-	doc a "${q[0]:0:36}" > "$T/b.jsonl"
+	doc a "${long[0]:0:36}" > "$T/b.jsonl"
 	contam13 --against "$T/b.jsonl" --stats "$T/stats" "$T/docs" > "$T/out"
 	[ "$(count b short)" -eq 1 ]
 }

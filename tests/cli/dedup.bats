@@ -257,7 +257,7 @@ chain() {
 		th+=$(printf "\\xe0\\xb8\\x$(printf %x "$i")")ี่
 	done
 	for i in "$zh 歲 雲" "$ja ま け" "$th พ ฟ"; do
-		t=($i)
+		read -ra t <<< "$i"
 		line a "${t[0]}${t[1]}" > "$T/in"
 		line b "${t[0]:0:27}，\\n${t[0]:27}${t[2]}。" >> "$T/in"
 		line c "${t[0]:0:27}" >> "$T/in"
