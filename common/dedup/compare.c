@@ -16,7 +16,7 @@
 /* What a worker found in a block. */
 struct compared {
 	struct compared_doc {
-		uint64_t key;		/* high half of the text's key */
+		struct set_hash key;	/* of the text, for exact */
 		struct set_hash hash;	/* of its set */
 		uint32_t shingles, words;
 		size_t text_to;		/* end of its text in `text` */
@@ -26,13 +26,6 @@ struct compared {
 	struct buf text;	/* --normalize: normalized texts */
 	uint64_t *set;		/* shingles, then words, of each document */
 	size_t nset, set_cap;
-};
-
-/* Members by a hash; hash[] by member, slots hold members or NOT. */
-struct table {
-	struct set_hash *hash;
-	uint32_t *member;
-	size_t n, cap;
 };
 
 /* Texts of one key that differ: a chain. */
@@ -51,6 +44,7 @@ struct compare {
 	size_t ntext, text_cap;
 	uint32_t *text_of;	/* of a member, or NOT */
 	struct buf old;
+	int differ;		/* a DOC_COPY is none */
 };
 
 static void
@@ -88,11 +82,12 @@ table_find(const struct table *t, struct set_hash h)
 	return &t->member[i];
 }
 
-static void
-table_clear(struct table *t)
+void
+dedup_table_clear(struct table *t)
 {
 	free(t->hash);
 	free(t->member);
+	*t = (struct table){0};
 }
 
 /* Room for one more. */
@@ -148,7 +143,7 @@ take_text(const struct dedup *d, struct worker *w, struct compared *x,
 	  struct compared_doc *to, struct span text)
 {
 	text = dedup_exact_text(d->o, w, text);
-	to->key = dedup_exact_key(text).b;
+	to->key = dedup_exact_key(text);
 	if (d->o->normalize)
 		buf_put(&x->text, text.p, text.n);
 }
@@ -178,12 +173,12 @@ compare_block(const struct docpipe_work *dw, struct doc_batch *b,
 	for (i = 0; i < b->n; i++) {
 		struct doc *doc = &b->v[i];
 		struct compared_doc *to = &x->doc[i];
-		uint8_t flag = d->corpus.flag[first + i];
+		unsigned flag = d->corpus.flag[first + i];
 
 		to->shingles = to->words = 0;
-		if (flag & DOC_MEMBER)
+		if (flag & (DOC_MEMBER | DOC_COPY))
 			doc_parse_at(dw->parser, b, i);
-		if (flag & DOC_MEMBER && !doc->bad) {
+		if (flag & (DOC_MEMBER | DOC_COPY) && !doc->bad) {
 			if (d->o->keep == DEDUP_KEEP_KEY)
 				take_value(d, w, to, doc->line);
 			if (d->o->exact)
@@ -225,11 +220,41 @@ text_same(struct compare *c, const struct text *t, struct span text,
 	return t->n == 0 || !memcmp(c->old.p, text.p, text.n);
 }
 
-/* Which of the earlier texts with this key is the same, if any? */
+static void
+table_put(struct table *t, struct set_hash h, uint32_t member)
+{
+	table_grow(t);
+	*table_find(t, h) = member;
+	t->hash[member] = h;
+	t->n++;
+}
+
+uint32_t
+dedup_copied(const struct dedup *d, struct set_hash key)
+{
+	return *table_find(&d->texts, key);
+}
+
+/* A DOC_COPY: 0, 1: not a copy, -1: error. */
 static int
-compare_text(struct compare *c, uint32_t i, struct span text, uint64_t key,
+compare_copy(struct compare *c, struct span text, struct set_hash h,
 	     struct err *e)
 {
+	uint32_t i = dedup_copied(c->d, h);
+	int same = i == NOT ? 0 :
+		text_same(c, &c->text[c->text_of[i]], text, h.b, e);
+
+	if (same > 0)
+		c->d->members.v[i].copies++;
+	return same < 0 ? -1 : !same;
+}
+
+/* Which of the earlier texts with this key is the same, if any? */
+static int
+compare_text(struct compare *c, uint32_t i, struct span text,
+	     struct set_hash h, struct err *e)
+{
+	uint64_t key = h.b;
 	struct member *m = &c->d->members.v[i];
 	uint32_t first = m->exact, t;
 	int same;
@@ -238,6 +263,8 @@ compare_text(struct compare *c, uint32_t i, struct span text, uint64_t key,
 		if (m->copies > 1 &&
 		    (c->text_of[i] = text_put(c, text, key, i, e)) == NOT)
 			return -1;
+		if (m->copies > 1 && c->d->apart)
+			table_put(&c->d->texts, h, i);
 		m->copies = 1;
 		return 0;
 	}
@@ -311,7 +338,7 @@ compare_doc(struct compare *c, const struct doc *doc, uint32_t n,
 	    const struct compared *x, size_t i, struct err *e)
 {
 	struct dedup *d = c->d;
-	uint32_t at = dedup_member(&d->members, n);
+	uint32_t at;
 	size_t from = i ? x->doc[i - 1].text_to : 0;
 	struct span text = doc->text;
 
@@ -321,6 +348,9 @@ compare_doc(struct compare *c, const struct doc *doc, uint32_t n,
 	if (d->o->normalize)
 		text = (struct span){x->text.p + from,
 				     x->doc[i].text_to - from};
+	if (d->corpus.flag[n] & DOC_COPY)
+		return compare_copy(c, text, x->doc[i].key, e);
+	at = dedup_member(&d->members, n);
 	if (d->o->keep == DEDUP_KEEP_KEY) {
 		d->members.v[at].value = x->doc[i].value;
 		d->no_value += isnan(x->doc[i].value) != 0;
@@ -341,13 +371,16 @@ compare_write(void *ctx, struct doc_batch *b, void *result, struct err *e)
 	const uint64_t *set = x->set;
 	uint32_t first = dedup_corpus_next(&d->corpus, b), n;
 	size_t i;
+	int r;
 
 	for (i = 0; i < b->n; i++) {
 		n = first + (uint32_t)i;
-		if (!(d->corpus.flag[n] & DOC_MEMBER))
+		if (!(d->corpus.flag[n] & (DOC_MEMBER | DOC_COPY)))
 			continue;
-		if (compare_doc(c, &b->v[i], n, x, i, e))
+		r = compare_doc(c, &b->v[i], n, x, i, e);
+		if (r < 0)
 			return -1;
+		c->differ |= r;
 		if (!x->doc[i].shingles)
 			continue;
 		if (compare_set(c, dedup_member(&d->members, n), &x->doc[i],
@@ -388,6 +421,8 @@ dedup_compare(struct dedup *d, struct err *e)
 		return 0;
 	if (d->o->near)
 		table_open(&c.sets, n);
+	if (d->apart)
+		table_open(&d->texts, n);
 	if (d->o->apply && d->o->has_edit) {
 		table_open(&c.heads, n);
 		d->applied.next = xreallocarray(NULL, n,
@@ -396,17 +431,17 @@ dedup_compare(struct dedup *d, struct err *e)
 	c.texts = spool_new(d->pairs.mem / 16);
 	c.text_of = xreallocarray(NULL, n, sizeof(*c.text_of));
 	r = dedup_corpus_again(&d->corpus, &pass, e);
-	if (!r && d->no_value == n)
+	if (!r && d->no_value == n && n)
 		warn("\"%s\" is a number or a date in none of %u documents "
 		     "that may be duplicates: the first ones are kept",
 		     d->o->keep_key, n);
 	if (!r && d->o->apply)
 		resolve_names(&c);
 	spool_free(c.texts);
-	table_clear(&c.sets);
-	table_clear(&c.heads);
+	dedup_table_clear(&c.sets);
+	dedup_table_clear(&c.heads);
 	free(c.text);
 	free(c.text_of);
 	buf_clear(&c.old);
-	return r;
+	return r ? r : c.differ;
 }

@@ -1,7 +1,7 @@
 /*
  * corpus.c - all documents, numbered in input order, references first
  *
- * Of a document that shares no key only these 13 bytes are kept.
+ * Of a document that shares no key only these 14 bytes are kept.
  */
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ dedup_corpus_add(struct corpus *c, const struct doc *d, uint8_t flag,
 		c->digest = xreallocarray(c->digest, c->cap,
 					  sizeof(*c->digest));
 		c->len = xreallocarray(c->len, c->cap, sizeof(*c->len));
-		c->flag = xrealloc(c->flag, c->cap);
+		c->flag = xreallocarray(c->flag, c->cap, sizeof(*c->flag));
 	}
 	c->digest[c->n] = d->digest;
 	c->len[c->n] = (uint32_t)d->text.n;

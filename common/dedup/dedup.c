@@ -54,6 +54,7 @@ job_clear(struct dedup *d)
 	dedup_pairs_clear(&d->pairs);
 	dedup_apply_clear(&d->applied);
 	dedup_members_clear(&d->members);
+	dedup_table_clear(&d->texts);
 	dedup_passages_clear(&d->passages);
 	dedup_loops_clear(&d->loops);
 	spool_free(d->names.spool);
@@ -61,16 +62,35 @@ job_clear(struct dedup *d)
 	dedup_corpus_clear(&d->corpus);
 }
 
+static int
+compare(struct dedup *d, struct err *e)
+{
+	if (dedup_members_find(&d->members, &d->corpus, d->apart, e))
+		return -1;
+	dedup_pairs_start(&d->pairs, &d->members);
+	return dedup_compare(d, e);
+}
+
 /* All passes but the last. */
 static int
 find(struct dedup *d, struct err *e)
 {
+	int r;
+
+	d->apart = d->o->exact && !d->o->drop_all &&
+		d->o->keep == DEDUP_KEEP_FIRST;
 	if (dedup_scan(d, e) ||
-	    dedup_passages_find(&d->passages, &d->corpus, e) ||
-	    dedup_members_find(&d->members, &d->corpus, e))
+	    dedup_passages_find(&d->passages, &d->corpus, e))
 		return -1;
-	dedup_pairs_start(&d->pairs, &d->members);
-	return dedup_compare(d, e) || dedup_join(d, e) ? -1 : 0;
+	r = compare(d, e);
+	if (r > 0) {
+		d->apart = 0;
+		dedup_table_clear(&d->texts);
+		union_find_clear(&d->pairs.near);
+		dedup_members_restart(&d->members, &d->corpus);
+		r = compare(d, e);
+	}
+	return r || dedup_join(d, e) ? -1 : 0;
 }
 
 int

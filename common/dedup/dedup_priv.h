@@ -40,14 +40,15 @@ enum {
 	DOC_MEMBER = 16,	/* shares a key with another document */
 	DOC_SPAN = 32,		/* holds a copy */
 	DOC_SOURCE = 64,	/* holds the first copy of a span */
-	DOC_GOPHER = 128
+	DOC_GOPHER = 128,
+	DOC_COPY = 256		/* ... and is no member, but a copy of one */
 };
 
 struct corpus {
 	struct docpipe *refs, *docs;	/* refs NULL: none */
 	uint64_t *digest;
 	uint32_t *len;			/* bytes of the text */
-	uint8_t *flag;
+	uint16_t *flag;
 	uint32_t n, cap, nref;		/* documents, of them references */
 	uint32_t base, end;		/* of a later pass: now read */
 	uint32_t seen;			/* in a later pass */
@@ -215,7 +216,15 @@ struct members {
 
 void dedup_members_open(struct members *m, size_t mem);
 void dedup_members_clear(struct members *m);
-int dedup_members_find(struct members *m, struct corpus *c, struct err *e);
+/*
+ * apart: where only the first of equal texts matters, the others are DOC_COPY,
+ * so that a text costs the same however often it occurs.  Not those with
+ * words for near.
+ */
+int dedup_members_find(struct members *m, struct corpus *c, int apart,
+		       struct err *e);
+/* To find them again, without any DOC_COPY. */
+void dedup_members_restart(struct members *m, struct corpus *c);
 uint32_t dedup_member(const struct members *m, uint32_t doc);	/* or NOT */
 
 /* --- pairs.c: one candidate pair --- */
@@ -340,6 +349,13 @@ dedup_kept(const uint32_t *kept, uint32_t first)
 
 /* --- the job --- */
 
+/* Members by a hash; hash[] by member, slots hold members or NOT. */
+struct table {
+	struct set_hash *hash;
+	uint32_t *member;
+	size_t n, cap;
+};
+
 /* Per thread. */
 struct worker {
 	struct shingles sh;
@@ -364,6 +380,8 @@ struct dedup {
 	struct clusters clusters;
 	uint64_t surrogates, no_words;	/* of the first pass */
 	uint32_t no_value;		/* members: --keep KEY */
+	int apart;			/* dedup_members_find() */
+	struct table texts;		/* ... first members, by text */
 };
 
 /* scan.c: the first pass */
@@ -375,8 +393,15 @@ struct span dedup_exact_text(const struct dedup_opts *o, struct worker *w,
 /* The key of that: scan sorts by the low half, compare checks the high one. */
 struct set_hash dedup_exact_key(struct span text);
 
-/* compare.c: the second pass, over members */
+/*
+ * compare.c: the second pass, over members and copies.  1: a copy is not one
+ * after all, though its key is that of another text.
+ */
 int dedup_compare(struct dedup *d, struct err *e);
+
+/* The first member with the text of a DOC_COPY, by its key. */
+uint32_t dedup_copied(const struct dedup *d, struct set_hash key);
+void dedup_table_clear(struct table *t);
 
 /* join.c: candidates to clusters */
 int dedup_join(struct dedup *d, struct err *e);

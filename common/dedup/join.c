@@ -84,7 +84,7 @@ join_copies(struct pairs *p, struct clusters *c)
 
 /* Roots in one step, sizes, second members, those kept, similarities. */
 static int
-finish(struct pairs *p, struct clusters *c, struct err *e)
+finish(struct pairs *p, struct clusters *c, int apart, struct err *e)
 {
 	uint32_t i, first;
 
@@ -96,6 +96,9 @@ finish(struct pairs *p, struct clusters *c, struct err *e)
 		p->near.parent[i] = first;
 		if (c->size[first]++ == 1)
 			c->second[first] = i;
+		if (apart && p->m[i].exact == i &&
+		    !(p->corpus->flag[p->m[i].doc] & DOC_WORDS))
+			c->size[first] += p->m[i].copies - 1;
 	}
 	dedup_keep_choose(p, c);
 	for (i = 0; i < p->n; i++) {
@@ -128,5 +131,5 @@ dedup_join(struct dedup *d, struct err *e)
 		r = d->o->apply ? dedup_apply_join(&d->applied, p, e) :
 			join_buckets(&d->members, p, e);
 	}
-	return r ? r : finish(p, &d->clusters, e);
+	return r ? r : finish(p, &d->clusters, d->apart, e);
 }

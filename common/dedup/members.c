@@ -31,8 +31,21 @@ dedup_member(const struct members *m, uint32_t doc)
 	return i < m->n && m->v[i].doc == doc ? i : NOT;
 }
 
+void
+dedup_members_restart(struct members *m, struct corpus *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->n; i++)
+		if (c->flag[i] & DOC_COPY)
+			c->flag[i] ^= DOC_COPY | DOC_MEMBER;
+	free(m->v);
+	m->v = NULL;
+	m->n = 0;
+}
+
 static int
-mark_groups(struct corpus *c, struct extsort *s, struct err *e)
+mark_groups(struct corpus *c, struct extsort *s, int apart, struct err *e)
 {
 	const uint32_t *doc;
 	size_t n, i;
@@ -42,7 +55,9 @@ mark_groups(struct corpus *c, struct extsort *s, struct err *e)
 		return -1;
 	while ((r = extsort_group(s, &doc, &n, e)) > 0)
 		for (i = 0; i < n; i++)
-			c->flag[doc[i]] |= DOC_MEMBER;
+			c->flag[doc[i]] |= apart && i &&
+				!(c->flag[doc[i]] & DOC_WORDS) ? DOC_COPY :
+				DOC_MEMBER;
 	return r;
 }
 
@@ -51,7 +66,7 @@ static int
 exact_groups(struct members *m, struct err *e)
 {
 	const uint32_t *doc;
-	uint32_t first;
+	uint32_t first, k;
 	size_t n, i;
 	int r;
 
@@ -60,18 +75,23 @@ exact_groups(struct members *m, struct err *e)
 	while ((r = extsort_group(m->exact, &doc, &n, e)) > 0) {
 		first = dedup_member(m, doc[0]);
 		m->v[first].copies = (uint32_t)n;
-		for (i = 1; i < n; i++)
-			m->v[dedup_member(m, doc[i])].exact = first;
+		for (i = 1; i < n; i++) {
+			k = dedup_member(m, doc[i]);
+			if (k != NOT)
+				m->v[k].exact = first;
+		}
 	}
 	return r;
 }
 
 int
-dedup_members_find(struct members *m, struct corpus *c, struct err *e)
+dedup_members_find(struct members *m, struct corpus *c, int apart,
+		   struct err *e)
 {
 	uint32_t i, n = 0;
 
-	if (mark_groups(c, m->exact, e) || mark_groups(c, m->bands, e))
+	if (mark_groups(c, m->exact, apart, e) ||
+	    mark_groups(c, m->bands, 0, e))
 		return -1;
 	for (i = 0; i < c->n; i++)
 		n += (c->flag[i] & DOC_MEMBER) != 0;

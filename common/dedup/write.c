@@ -24,6 +24,7 @@ struct loop {
 	size_t start, end;	/* bytes of the text; 0: not known */
 	struct gopher_hit hit;
 	size_t text_to;		/* the end of what is left of the text */
+	uint32_t copied;	/* DOC_COPY: the member with its text */
 	int short_text;		/* fewer letters and digits than --min-left */
 };
 
@@ -94,8 +95,10 @@ static struct verdict
 decide(const struct dedup *d, uint32_t doc)
 {
 	struct verdict v = {KEPT, NOT, NOT};
-	uint8_t flag = d->corpus.flag[doc];
+	unsigned flag = d->corpus.flag[doc];
 
+	if (flag & DOC_COPY)
+		v.why = EXACT;
 	if (flag & DOC_MEMBER) {
 		v.member = dedup_member(&d->members, doc);
 		if (d->o->exact)
@@ -173,7 +176,7 @@ cut(const struct dedup *d, struct worker *w, uint32_t doc, struct span text,
 static int
 is_wanted(const struct write *w, uint32_t doc, const struct verdict *v)
 {
-	uint8_t flag = w->d->corpus.flag[doc];
+	unsigned flag = w->d->corpus.flag[doc];
 
 	if (w->d->reports && flag & DOC_SOURCE)
 		return 1;
@@ -200,12 +203,17 @@ write_block(const struct docpipe_work *dw, struct doc_batch *b, struct err *e)
 	for (i = 0; i < b->n; i++) {
 		struct verdict v = decide(d, doc = first + (uint32_t)i);
 
-		x->loop[i] = (struct loop){.rule = REPEAT_NONE};
+		x->loop[i] = (struct loop){.rule = REPEAT_NONE,
+					   .copied = NOT};
 		if (is_wanted(w, doc, &v))
 			doc_parse_at(dw->parser, b, i);
 		if (d->corpus.flag[doc] & DOC_BAD && !b->v[i].bad)
 			doc_set_bad(b, &b->v[i], "its text cannot be split "
 				    "with this tokenizer or pattern");
+		if (d->corpus.flag[doc] & DOC_COPY && d->reports &&
+		    !b->v[i].bad)
+			x->loop[i].copied = dedup_copied(d, dedup_exact_key(
+				dedup_exact_text(d->o, worker, b->v[i].text)));
 		if (doc >= d->corpus.nref && !b->v[i].bad && v.why == SPAN)
 			x->loop[i] = cut(d, worker, doc, b->v[i].text,
 					 &x->text);
@@ -223,14 +231,18 @@ put_duplicate(const struct dedup *d, const struct verdict *v, struct buf *b,
 	      struct err *e)
 {
 	const struct member *m = d->members.v;
-	/* with --drop-all the first duplicates the second */
-	int second = d->o->drop_all && v->member < v->of;
-	double sim = m[second ? v->of : v->member].sim;
+	int second;
+	double sim;
 
 	buf_putc(b, ',');
 	if (dedup_names_get(&d->names, m[v->of].name, b, e))
 		return -1;
-	if (v->why == NEAR && sim >= 0) {
+	if (v->why != NEAR)
+		return 0;
+	/* with --drop-all the first duplicates the second */
+	second = d->o->drop_all && v->member < v->of;
+	sim = m[second ? v->of : v->member].sim;
+	if (sim >= 0) {
 		buf_puts(b, ",\"similarity\":");
 		json_put_real(b, sim);
 	}
@@ -338,6 +350,13 @@ write_doc(struct write *w, struct doc *doc, uint32_t n,
 	if (c->flag[n] & DOC_BAD)
 		return filter_keep(w->filter, doc, e);
 	v = decide(w->d, n);
+	if (c->flag[n] & DOC_COPY) {
+		v.of = x->loop[i].copied;
+		if (w->d->reports && v.of == NOT)
+			return err_set(e, "%s:%llu: changed while it was read",
+				       doc->file,
+				       (unsigned long long)doc->lineno);
+	}
 	dedup_totals_excerpt(&w->totals, doc, v.member);
 	doc->text.n = c->len[n];
 	doc->digest = c->digest[n];

@@ -530,6 +530,38 @@ share() {
 	done
 }
 
+@test "exact: copies take no memory of their own, the report names the first" {
+	if nm "$BIN/dedup" 2> "$T/nm" | grep -q "__[at]san_init"; then
+		skip "a sanitizer's own memory is not bounded"
+	fi
+	yes '{"text":""}' | head -n 1500000 > "$T/in"
+	(
+		ulimit -v 120000
+		MALLOC_ARENA_MAX=1 dedup -j1 --exact --mem 8Mi \
+			--stats "$T/s" -o "$T/out" "$T/in"
+	)
+	[ "$(cat "$T/out")" = '{"text":""}' ]
+	[ "$(stat_of docs_dropped "$T/s")" = 1499999 ]
+	[ "$(stat_of clusters "$T/s")" = 1 ]
+	[ "$(stat_of largest_cluster "$T/s")" = 1500000 ]
+	# the same from a method that needs every copy
+	printf '%s\n' a '' b a '' a > "$T/t"
+	docs < "$T/t" > "$T/in"
+	for more in '' '--near' '--near --threshold 0.9' '--keep longest'; do
+		# shellcheck disable=SC2086
+		dedup --exact $more --report "$T/r" --stats "$T/s" "$T/in" \
+			> "$T/out"
+		[ "$(ids < "$T/out")" = '1 2 3 ' ]
+		[ "$(sed 's/.*"id":"\(.\)".*"duplicate_of":"\(.\)".*/\1 \2/' \
+			"$T/r" | tr '\n' '|')" = '4 1|5 2|6 1|' ]
+		[ "$(stat_of largest_cluster "$T/s")" = 3 ]
+		[ "$(stat_of clusters "$T/s")" = 2 ]
+	done
+	[ "$(dedup --exact --drop-all "$T/in" | ids)" = '3 ' ]
+	head -2 "$T/in" > "$T/ref"
+	[ "$(dedup --exact --against "$T/ref" "$T/in" | ids)" = '3 ' ]
+}
+
 # --- which copy stays ------------------------------------------------------
 
 # 1, 3 and 5 have one text; 2, 4 and 6 are near it, 4 the longest
