@@ -67,6 +67,8 @@ from_run(struct options *o, struct run_data *r, struct err *e)
 	}
 	if (!args_given("shard-format"))
 		o->format = p->format;
+	if (!args_given("id-bytes"))
+		o->id_bytes = p->id_bytes;
 	if (!o->has_order)
 		o->order = p->order;
 	if (!o->has_len)

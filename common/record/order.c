@@ -150,10 +150,12 @@ put_part(const struct plan_part *p, struct buf *b)
 		   ", \"order\": \"%s\", \"seed\": %" PRIu64
 		   ", \"doc_mask\": %s, \"windows\": %" PRIu64
 		   ", \"data_hash\": \"%016" PRIx64
-		   "\", \"shard_format\": \"%s\", \"data\": [", p->step,
+		   "\", \"shard_format\": \"%s\", \"id_bytes\": \"%s\","
+		   " \"data\": [", p->step,
 		   p->sample, p->batch_size, p->seq_len, order_names[p->order],
 		   p->seed, p->doc_mask ? "true" : "false", p->windows,
-		   p->hash, shard_format_names[p->format]);
+		   p->hash, shard_format_names[p->format],
+		   shard_id_bytes_names[p->id_bytes]);
 	for (i = 0; i < p->ndata; i++) {
 		buf_puts(b, i ? ", " : "");
 		json_put_str(b, span_str(p->data[i]));
@@ -223,6 +225,8 @@ read_numbers(struct plan_part *p, const struct json *j, const char *where,
 
 	p->doc_mask = 1;
 	if (choice(j, "shard_format", shard_format_names, &format, where,
+		   e) < 0 ||
+	    choice(j, "id_bytes", shard_id_bytes_names, &p->id_bytes, where,
 		   e) < 0 ||
 	    choice(j, "order", order_names, &order, where, e) < 0 ||
 	    json_get_int(j, "seq_len", &T, e) < 0 ||

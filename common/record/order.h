@@ -43,6 +43,7 @@ struct plan_part {
 	uint32_t seq_len;	/* tokens per window */
 	int doc_mask;
 	enum shard_format format;
+	int id_bytes;		/* index in shard_id_bytes_names */
 	uint64_t windows;	/* of the shards; 0: not recorded */
 	uint64_t hash;		/* shard_info.hash; 0: not recorded */
 	char **data;		/* paths of the shards */

@@ -169,6 +169,7 @@ continue_plan(struct job *j)
 		.seed = (uint64_t)o->seed, .seq_len = (uint32_t)o->seq_len,
 		.doc_mask = o->doc_mask,
 		.format = (enum shard_format)o->shard_format,
+		.id_bytes = o->id_bytes,
 		.windows = j->data.id.windows, .hash = j->data.id.hash,
 		.data = (char **)(uintptr_t)o->data.v, .ndata = o->data.n};
 

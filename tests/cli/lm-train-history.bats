@@ -168,6 +168,19 @@ to() {
 		--step 6 --json)
 }
 
+@test "shards with ids of 4 bytes: decode-batch reads them as the run did" {
+	perl -e 'print pack "V*", map { $_ % 250 } 1 .. 400' > "$T/four.bin"
+	"$BIN/lm-train" -q --hidden-size 8 --layers 1 --heads 2 \
+		--intermediate-size 8 --vocab-size 300 --data "$T/four.bin" \
+		--shard-format nanogpt --id-bytes 4 --seq-len 8 --batch-size 2 \
+		--order sequential --steps 2 --peak-tflops 1 -o "$T/r"
+	"$BIN/decode-batch" --run "$T/r" --step 1 --ids > "$T/got"
+	printf '%s\n' '17 18 19 20 21 22 23 24' '25 26 27 28 29 30 31 32' |
+		diff - "$T/got"
+	resume "$T/r" -q --steps 3
+	"$BIN/decode-batch" --run "$T/r" --step 1 --ids | cmp "$T/got" -
+}
+
 @test "a run of the first version: checkpoints without a history" {
 	cp -r "$W/base" "$T/r"
 	rm -r "$T/r/step-00000004"

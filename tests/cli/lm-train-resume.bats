@@ -107,6 +107,7 @@ load lm-train
 		intermediate-size:64 vocab-size:400 rope-theta:5000 \
 		norm-eps:1e-6 no-tie-embeddings qk-norm init-std:0.1 \
 		embed-scale:2 init-from:"$MODELS/qwen3" shard-format:nanogpt \
+		id-bytes:4 \
 		split:gpt2 seq-len:16 batch-size:2 micro-batch:1 accum:2 \
 		order:sequential no-doc-mask lr:1 min-lr:1e-9 warmup-steps:3 \
 		schedule:wsd decay-steps:7 beta1:0.5 beta2:0.5 eps:1e-5 \

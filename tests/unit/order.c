@@ -192,12 +192,14 @@ plans_come_back(void **state)
 		"\"seq_len\": 16, \"order\": \"shuffle\", \"seed\": 3, "
 		"\"doc_mask\": true, \"windows\": 37, "
 		"\"data_hash\": \"0000000000000001\", "
-		"\"shard_format\": \"auto\", \"data\": [\"/a\"]}, "
+		"\"shard_format\": \"auto\", \"id_bytes\": \"auto\", "
+		"\"data\": [\"/a\"]}, "
 		"{\"step\": 10, \"sample\": 40, \"batch_size\": 8, "
 		"\"seq_len\": 16, \"order\": \"shuffle\", \"seed\": 3, "
 		"\"doc_mask\": true, \"windows\": 37, "
 		"\"data_hash\": \"0000000000000001\", "
-		"\"shard_format\": \"auto\", \"data\": [\"/a\"]}]";
+		"\"shard_format\": \"auto\", \"id_bytes\": \"auto\", "
+		"\"data\": [\"/a\"]}]";
 	static const char *const bad[] = {"[]", "3", "[{}]",
 		"[{\"step\": 1, \"batch_size\": 4, \"seq_len\": 16, "
 		"\"seed\": 3, \"windows\": 3, \"data\": [\"/a\"]}]",
