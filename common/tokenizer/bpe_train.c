@@ -413,8 +413,8 @@ over_error(const struct pretokens *p, const struct bpe_train_opts *o,
 
 	pretokens_size(p, &s);
 	return err_set(e, "merging %llu distinct pre-tokens of %llu bytes "
-		       "takes at least %llu bytes of memory, more than --mem "
-		       "%llu: raise it, or use a sample",
+		       "takes at least %llu bytes of memory, more than the "
+		       "limit of %llu: raise it, or use a sample",
 		       (unsigned long long)s.distinct,
 		       (unsigned long long)s.distinct_bytes,
 		       (unsigned long long)need, (unsigned long long)o->mem);

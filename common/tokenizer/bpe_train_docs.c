@@ -95,8 +95,8 @@ memory_add(struct count *c, uint64_t more, struct err *e)
 	if (c->o->mem && sum > c->o->mem)
 		return err_set(e, "the pre-tokens and texts kept so far take "
 			       "%llu bytes of memory in %d threads, more than "
-			       "--mem %llu: raise it, or use a sample or fewer "
-			       "threads", (unsigned long long)sum,
+			       "the limit of %llu: raise it, or use a sample "
+			       "or fewer threads", (unsigned long long)sum,
 			       c->o->threads, (unsigned long long)c->o->mem);
 	return 0;
 }

@@ -178,8 +178,8 @@ pieces_read(const char *const *paths, size_t n, uint64_t mem, struct err *e)
 		if (add_chunk(&r, &c, e) < 0)
 			break;
 		if (pretokens_memory(r.p) > mem) {
-			err_set(e, "the pre-tokens take more than the %llu "
-				"bytes of memory that are allowed",
+			err_set(e, "the pre-tokens take more memory than the "
+				"limit of %llu bytes: raise it",
 				(unsigned long long)mem);
 			break;
 		}

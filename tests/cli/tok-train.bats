@@ -260,11 +260,11 @@ b64() {
 
 @test "--mem: too many pre-tokens are an error that names the limit" {
 	run -2 train --mem 1M -o "$T/tok.json" $TEXT/*.jsonl.zst
-	one_message --mem 1000000
+	one_message "limit of 1000000:"
 	[ ! -e "$T/tok.json" ]
 	run -2 train --max-docs 1000 --mem 1M -o "$T/tok.json" \
 		$TEXT/*.jsonl.zst
-	one_message --mem 1000000
+	one_message "limit of 1000000:"
 }
 
 # --- special tokens --------------------------------------------------------
@@ -486,7 +486,7 @@ b64() {
 	END
 	printf 'ab\t4000000\nb\t1\n' > "$T/in"
 	run -2 train --mem 100 --pieces "$T/in" -o "$T/tok.json"
-	one_message memory
+	one_message "limit of 100 bytes"
 	[ "$(cat "$T/tok.json")" = old ]
 }
 

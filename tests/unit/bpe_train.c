@@ -524,7 +524,7 @@ test_memory_limit(void **state)
 	(void)state;
 	puts_(p, "abcabc", 1);
 	assert_int_equal(bpe_train_run(p, &o, &t, &e), -1);
-	assert_non_null(strstr(e.msg, "--mem 1000"));
+	assert_non_null(strstr(e.msg, "limit of 1000:"));
 	pretokens_free(p);
 }
 

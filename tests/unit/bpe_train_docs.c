@@ -531,7 +531,7 @@ test_memory_limit(void **state)
 	run_init(&r, corpus, NCORPUS);
 	r.o.mem = 100000;
 	assert_null(run_count(&r));
-	assert_non_null(strstr(r.e.msg, "--mem 100000"));
+	assert_non_null(strstr(r.e.msg, "limit of 100000:"));
 }
 
 static void
