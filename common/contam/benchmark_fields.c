@@ -321,9 +321,14 @@ static int
 is_prose(const struct fields *f, struct field *x)
 {
 	static const char *const ctx[] = {"ctx_a", "ctx_b"};
+	static const char *const part[] = {
+		"answers.text", "answers[].text", "plausible_answers[].text",
+	};
 
 	if (is_among(ctx, 2, x->path) && is_seen(f, "ctx"))
 		return 0;	/* HellaSwag: ctx is both */
+	if (is_among(part, 3, x->path) && is_seen(f, "context"))
+		return 0;	/* SQuAD: they are in the context */
 	if (is_among(always, ALWAYS, x->path))
 		return 1;
 	return !is_no_prose(x->path) && x->words >= PROSE_WORDS * x->n &&
@@ -333,15 +338,20 @@ is_prose(const struct fields *f, struct field *x)
 void
 fields_choose(struct fields *f)
 {
-	/* its other strings are answers, and what was found on the Web */
-	int trivia = is_seen(f, "Question") && is_seen(f, "QuestionId");
+	const char *only = NULL;
 	size_t i, used = 0;
+
+	/* TriviaQA: the others are answers, and what was found on the Web */
+	if (is_seen(f, "Question") && is_seen(f, "QuestionId"))
+		only = "Question";
+	else if (is_seen(f, "question") &&
+		 is_seen(f, "answer.normalized_value"))
+		only = "question";
 
 	for (i = 0; i < f->n; i++) {
 		struct field *x = &f->v[i];
 
-		x->used = trivia ? !strcmp(x->path, "Question")
-				 : is_prose(f, x);
+		x->used = only ? !strcmp(x->path, only) : is_prose(f, x);
 		used += (size_t)x->used;
 	}
 	/* a list of words is better than nothing */

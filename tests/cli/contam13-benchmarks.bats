@@ -69,7 +69,7 @@ named() {
 	cat > "$T/squad.json" <<-END
 	{"version": "v2.0", "data": [{"title": "Otter", "paragraphs": [
 	 {"qas": [{"question": "$no", "id": "5a1",
-	   "answers": [{"text": "nine", "answer_start": 3}],
+	   "answers": [{"text": "nine smooth round pebbles", "answer_start": 3}],
 	   "is_impossible": false},
 	  {"question": "$Q what?", "id": "5a2", "answers": []}],
 	  "context": "$C."},
@@ -144,6 +144,11 @@ named() {
 	 "Domain": "unfiltered-web", "Split": "dev", "VerifiedEval": false, "Version": 1.0}
 	END
 	recognized trivia.json Question trivia:2
+	cat > "$T/hf.jsonl" <<-END
+	{"question":"$no","question_id":"tc_1","question_source":"http://x.org/","entity_pages":{"doc_source":["TagMe"],"wiki_context":["$Q and so on"]},"search_results":{"search_context":["$Q"]},"answer":{"aliases":["A B C D"],"normalized_value":"a","type":"WikipediaEntity","value":"A"}}
+	{"question":"$Q","question_id":"tc_2","answer":{"value":"B"}}
+	END
+	recognized hf.jsonl question hf:2
 	named trivia.json "$Q" Question 1
 	named trivia.json "$Q" 'Data[].Question' 1
 	named trivia.json "$C" 'SearchResults[].Description' 0
