@@ -131,6 +131,22 @@ compare_tokenizers(struct loaded *l)
 	buf_clear(&path);
 }
 
+/* Memory that can be had without swapping, in bytes; 0: unknown. */
+static int64_t
+free_memory(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	long long kib = 0;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib * 1024;
+}
+
 static int
 load_tokenizer(struct loaded *l, struct err *e)
 {
@@ -163,6 +179,28 @@ load_tokenizer(struct loaded *l, struct err *e)
 	return l->bpe ? 0 : -1;
 }
 
+/* Weights that are larger than this have no packed copies. */
+#define PACK_LIMIT (INT64_C(512) << 20)
+
+/* Say what memory the model takes, before it is read; returns its use. */
+static int
+state_memory(const struct model_config *c, int64_t size)
+{
+	int64_t weights = config_params(c) * size;
+	int64_t cache = c->layers * 2 * c->kv_heads * c->head_dim * size;
+	int64_t have = free_memory();
+
+	if (args_common.verbose)
+		fprintf(stderr, "%s: %.3f GB of weights, and %.3f MB of cache "
+			"for 1,000 tokens\n", opt.model, (double)weights / 1e9,
+			(double)cache / 1e3);
+	if (have && weights > have)
+		warn("%s: %.1f GB of weights, but only %.1f GB of memory are "
+		     "available", opt.model, (double)weights / 1e9,
+		     (double)have / 1e9);
+	return weights < PACK_LIMIT ? K_USE_FWD : K_USE_PLAIN;
+}
+
 static int
 load_model(struct loaded *l, struct err *e)
 {
@@ -180,7 +218,7 @@ load_model(struct loaded *l, struct err *e)
 		return -1;
 	bf16 = opt.dtype ? opt.dtype == 1 : st_matrices_are(st, ST_BF16);
 	l->llama = llama_new(l->k, &l->config, bf16 ? K_BF16 : K_F32,
-			     K_USE_FWD, positions);
+			     state_memory(&l->config, bf16 ? 2 : 4), positions);
 	rc = llama_load(l->llama, st, e);
 	st_close(st);
 	return rc;

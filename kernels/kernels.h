@@ -77,6 +77,7 @@ enum kdtype { K_F32, K_BF16 };
 
 /* What a weight is used for; decides which packed copies a table keeps. */
 enum kweight_use {
+	K_USE_PLAIN = 0,	/* as K_USE_FWD, but without any copy */
 	K_USE_FWD = 1,		/* matmul_fwd, ce_head */
 	K_USE_BWD = 2,		/* matmul_dx, ce_head with dh */
 	K_USE_TRAIN = K_USE_FWD | K_USE_BWD

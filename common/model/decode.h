@@ -7,7 +7,7 @@
  * slot, including itself.  The caller keeps track of the position in each
  * slot; a slot is reused by starting at 0 again.
  *
- * The model needs K_USE_FWD and enough positions.  One thread.
+ * The model needs K_USE_FWD or K_USE_PLAIN, and enough positions.  One thread.
  */
 #ifndef ASSAY_DECODE_H
 #define ASSAY_DECODE_H

@@ -390,6 +390,7 @@ send_tensor(const struct llama *m, const struct st_tensor *f, int weights,
 				  n * kdtype_size(dt));
 			k->sync(k);
 		}
+		st_drop(f, at, n);
 	}
 	free(x);
 	return rc;

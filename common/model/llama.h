@@ -70,8 +70,9 @@ struct llama {
 };
 
 /*
- * Weights of type dt, not initialized.  use as in kernels.h: K_USE_FWD to
- * sample, K_USE_TRAIN to train.  RoPE covers positions 0..positions-1.
+ * Weights of type dt, not initialized.  use as in kernels.h: K_USE_FWD or
+ * K_USE_PLAIN to sample, K_USE_TRAIN to train.  RoPE covers positions
+ * 0..positions-1.
  */
 struct llama *llama_new(struct kernels *k, const struct model_config *c,
 			enum kdtype dt, int use, int64_t positions);

@@ -533,6 +533,20 @@ st_f32(const struct st_tensor *t, uint64_t at, size_t n, float *out,
 }
 
 void
+st_drop(const struct st_tensor *t, uint64_t at, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	size_t size = dtypes[t->dtype].size;
+	uintptr_t from = (uintptr_t)t->data + at * size, to = from + n * size;
+
+	/* A page of which a part is still to be read is kept or read again. */
+	from -= from % page;
+	to -= to % page;
+	if (from < to)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+void
 st_describe(struct st_tensor *t, const char *name, enum st_dtype d,
 	    uint64_t rows, uint64_t cols)
 {

@@ -63,6 +63,12 @@ const struct st_tensor *st_find(const struct st *s, const char *name);
 int st_f32(const struct st_tensor *t, uint64_t at, size_t n, float *out,
 	   struct err *e);
 
+/*
+ * Elements [at, at+n) will not be read again soon: their pages need not stay
+ * in memory.
+ */
+void st_drop(const struct st_tensor *t, uint64_t at, size_t n);
+
 /* 1: every matrix (tensor of two dimensions) has that dtype. */
 int st_matrices_are(const struct st *s, enum st_dtype d);
 
