@@ -85,12 +85,13 @@ read_line(const struct dedup_opts *o, struct span line, struct loaded *l,
 	struct band_record r;
 
 	if (dedup_record_parse(line, &r))
-		return err_set(e, "%s:%llu: byte 1: not a record of dedup "
-			       "--emit pairs", where,
+		return err_set(e, "%s:%llu: byte 1: not a pair record "
+			       "(bands(5))", where,
 			       (unsigned long long)lineno);
 	if (r.param != dedup_band_param(&o->mh))
-		return err_set(e, "%s:%llu: byte 1: pairs of other --ngram, "
-			       "--unit, --bands, --rows or --seed", where,
+		return err_set(e, "%s:%llu: byte 1: pairs made with "
+			       "another n-gram length, unit, number of "
+			       "bands or rows, or seed", where,
 			       (unsigned long long)lineno);
 	if (r.pair) {
 		add_name(&l->pairs, r.name[0]);

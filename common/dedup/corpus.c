@@ -51,7 +51,7 @@ dedup_corpus_add(struct corpus *c, const struct doc *d, uint8_t flag,
 {
 	if (c->n == DEDUP_MAX)
 		return err_set(e, "more than %u documents: deduplicate in "
-			       "parts (--emit bands)", DEDUP_MAX);
+			       "parts (bands(5))", DEDUP_MAX);
 	if (c->n == c->cap) {	/* not GROW(): half as much again, no more */
 		c->cap = c->n < DEDUP_MAX / 2 ? c->n + c->n / 2 + 1024 :
 			DEDUP_MAX;

@@ -196,8 +196,9 @@ pairs_line(struct bucket_names *k, const char *p, const char *where,
 	int c = k->names.n ? memcmp(k->head, p, HEAD) : -1;
 
 	if (k->names.n && memcmp(k->head, p, 8))
-		return err_set(e, "%s:%llu: byte 1: bands of other --ngram, "
-			       "--unit, --bands, --rows or --seed than before",
+		return err_set(e, "%s:%llu: byte 1: bands made with "
+			       "another n-gram length, unit, number of "
+			       "bands or rows, or seed than before",
 			       where, (unsigned long long)lineno);
 	if (c > 0 || (c == 0 && memcmp(last, p + HEAD, NAME) > 0))
 		return err_set(e, "%s:%llu: byte 1: records are not sorted "
@@ -225,8 +226,8 @@ pairs_chunk(struct bucket_names *k, const struct chunk *c, struct output *out,
 
 	for (lineno = c->line; span_line(&rest, &line); lineno++) {
 		if (dedup_record_parse(line, &r) || r.pair)
-			return err_set(e, "%s:%llu: byte 1: not a record of "
-				       "dedup --emit bands", c->name,
+			return err_set(e, "%s:%llu: byte 1: not a band "
+				       "record (bands(5))", c->name,
 				       (unsigned long long)lineno);
 		if (pairs_line(k, line.p, c->name, lineno, out, e))
 			return -1;

@@ -190,8 +190,8 @@ spans_tokens_add(struct spans_tokens *t, struct span text,
 	int mid;
 
 	if (n > MAX_TOKENS)
-		return err_set(e, "a document of more than %zu tokens: use "
-			       "--span-bytes", MAX_TOKENS);
+		return err_set(e, "a document of more than %zu tokens: "
+			       "measure passages in bytes", MAX_TOKENS);
 	GROW(t->first, t->docs_cap, t->ndocs + 1);
 	buf_reset(&t->code);
 	buf_reserve(&t->code, CODE * n + 1);

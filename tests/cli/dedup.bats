@@ -767,6 +767,52 @@ left() {
 		"$T/in"
 }
 
+@test "spans: less than three times the text is written to TMPDIR" {
+	[[ $BIN != */san-* ]] || skip "a sanitizer must be loaded first"
+	cat > "$T/count.c" <<-'END'
+	#define _GNU_SOURCE
+	#include <dlfcn.h>
+	#include <stdio.h>
+	#include <stdlib.h>
+	#include <sys/stat.h>
+	#include <unistd.h>
+	static unsigned long long sum;
+	ssize_t write(int fd, const void *p, size_t n)
+	{
+		ssize_t (*real)(int, const void *, size_t) =
+			(ssize_t (*)(int, const void *, size_t))
+			dlsym(RTLD_NEXT, "write");
+		struct stat st;
+		ssize_t r = real(fd, p, n);
+		if (r > 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+		    !st.st_nlink)
+			sum += (unsigned long long)r;
+		return r;
+	}
+	__attribute__((destructor)) static void end(void)
+	{
+		FILE *f = fopen(getenv("COUNT"), "w");
+		fprintf(f, "%llu\n", sum);
+		fclose(f);
+	}
+	END
+	gcc -shared -fPIC -o "$T/count.so" "$T/count.c" -ldl
+	copies 5000 > "$T/in"
+	# tokens as long as those of real text
+	zstd -dcq tests/data/text/*.zst > "$T/text"
+	cat "$T/text" "$T/text" > "$T/twice"
+	for how in "--span-bytes 100 $T/in" "--span-bytes 100 $T/twice" \
+		"--span-tokens 50 $T/text" "--span-tokens 50 $T/twice"; do
+		# shellcheck disable=SC2086
+		COUNT="$T/n" LD_PRELOAD="$T/count.so" "$BIN/dedup" -j1 --spans \
+			--mem 1Mi --stats "$T/s" -o /dev/null $how
+		n=$(stat_of bytes_in "$T/s")
+		echo "$how: $(cat "$T/n") bytes for $n"
+		[ "$(cat "$T/n")" -gt "$n" ]
+		[ "$(cat "$T/n")" -lt $((3 * n)) ]
+	done
+}
+
 @test "spans: test cases of other tools" {
 	printf '%s\n' aaaaaaaaaaaabbbccccc aaaaaaaaaaaaccccc > "$T/t"
 	docs < "$T/t" > "$T/in"
@@ -1226,19 +1272,19 @@ within() {
 	run -2 dedup --emit pairs "$T/bands"
 	[[ $output == *"not sorted"* ]]
 	run -2 dedup --emit pairs "$WEB"
-	[[ $output == *":1: byte 1: not a record"* ]]
+	[[ $output == *":1: byte 1: not a band record (bands(5))"* ]]
 	{
 		LC_ALL=C sort -u "$T/bands" | tail -1
 		dedup --near --ngram 4 --emit bands "$WEB"
 	} > "$T/mixed"
 	run -2 dedup --emit pairs "$T/mixed"
-	[[ $output == *"of other --ngram"* ]]
+	[[ $output == *"made with another n-gram length"* ]]
 	chain A B > "$T/ab"
 	dedup --near --emit bands "$T/ab" | LC_ALL=C sort -u |
 		dedup --emit pairs > "$T/pairs"
 	[ -s "$T/pairs" ]
 	run -2 dedup --near --ngram 4 --apply "$T/pairs" "$T/ab"
-	[[ $output == *"pairs of other --ngram"* ]]
+	[[ $output == *"pairs made with another n-gram length"* ]]
 	: > "$T/none"
 	dedup --near --apply "$T/none" "$T/ab" | cmp - "$T/ab"
 }
