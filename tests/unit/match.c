@@ -233,7 +233,7 @@ compare(uint64_t max_df, int listed)
 
 	for (i = 0; i < DOCS; i++) {
 		s = unescaped(&w->doc[i]);
-		match_text(m, span_str(s), &h[i]);
+		match_text(m, span_str(s), &h[i], &(struct err){0});
 		free(s);
 		if (max_df)
 			tally_count(&w->tally, &h[i]);
