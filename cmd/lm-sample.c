@@ -315,6 +315,18 @@ run_scores(struct session *c, struct err *e)
 	return rc;
 }
 
+static int finished;
+
+/* The runtime of OpenMP ends the program by exit(1), a status that here would
+ * be an answer. */
+static void
+check_finished(void)
+{
+	if (!finished)
+		die("the OpenMP runtime has no memory for its threads: use "
+		    "fewer of them (-j), or raise the limits (ulimit -v, -u)");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -325,6 +337,7 @@ main(int argc, char **argv)
 
 	spin_bound(argv);
 	check_options(args_parse(&args, argc, argv), argc);
+	atexit(check_finished);
 	if (config_load(&l.config, opt.model, &e) < 0 ||
 	    load_tokenizer(&l, &e) < 0 || load_model(&l, &e) < 0)
 		die_err(&e);
@@ -354,5 +367,6 @@ main(int argc, char **argv)
 	generator_free(c.g);
 	free(c.front.v);
 	unload(&l);
+	finished = 1;
 	return EXIT_OK;
 }
