@@ -2,7 +2,7 @@
  * spans_firsts.c - step 2 of the search: the first place of each hash
  *
  * A bucket may have any number of records with one hash, but not of different
- * ones: it is read twice, and never as a whole.
+ * ones: one that is too large is read twice, and not as a whole.
  */
 #include <stdlib.h>
 
@@ -140,12 +140,18 @@ firsts(struct thread *t, struct partition *from, uint64_t bucket,
 	size_t n = partition_count(from, bucket);
 	size_t room = n < t->s->room ? n : t->s->room;
 	struct record *v = xreallocarray(NULL, room + 1, sizeof(*v));
+	struct partition_at at = {0};
 	struct firsts f = {0};
 	int r;
 
 	grow(&f, n < SMALL ? SMALL : n < LARGE ? n : LARGE);
-	r = read_bucket(t, from, bucket, &f, v, room, note) ||
-	    read_bucket(t, from, bucket, &f, v, room, put) ? -1 : 0;
+	if (n == room)
+		r = partition_read(from, bucket, &at, v, room, &n, &t->e) ||
+			note(t, &f, v, n) || put(t, &f, v, n) ? -1 : 0;
+	else
+		r = read_bucket(t, from, bucket, &f, v, room, note) ||
+			read_bucket(t, from, bucket, &f, v, room, put) ?
+			-1 : 0;
 	free(v);
 	free(f.v);
 	free(f.slot);
