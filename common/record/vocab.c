@@ -103,6 +103,7 @@ vocab_free(struct vocab *v)
 	free(v->flags);
 	free(v->merge);
 	free(v->special);
+	free(v->by_text);
 	free(v->split);
 	free(v->split_behavior);
 	free(v);
@@ -186,6 +187,28 @@ fingerprint(const struct vocab *v)
 	return XXH3_64bits_digest(&h);
 }
 
+static int
+cmp_text(const void *a, const void *b)
+{
+	const struct vocab_special *x = *(const struct vocab_special *const *)a;
+	const struct vocab_special *y = *(const struct vocab_special *const *)b;
+	size_t n = x->text.n < y->text.n ? x->text.n : y->text.n;
+	int r = memcmp(x->text.p, y->text.p, n);
+
+	return r ? r : (x->text.n > y->text.n) - (x->text.n < y->text.n);
+}
+
+static void
+sort_by_text(struct vocab *v)
+{
+	v->by_text = xcalloc(v->nspecial + 1, sizeof(*v->by_text));
+	for (size_t i = 0; i < v->nspecial; i++)
+		if (v->special[i].special && v->special[i].text.n)
+			v->by_text[v->nby_text++] = &v->special[i];
+	if (v->nby_text)
+		qsort(v->by_text, v->nby_text, sizeof(*v->by_text), cmp_text);
+}
+
 void
 vocab_finish(struct vocab *v)
 {
@@ -199,6 +222,7 @@ vocab_finish(struct vocab *v)
 			v->eos = special_named(v, "<|endoftext|>");
 	}
 	v->fingerprint = fingerprint(v);
+	sort_by_text(v);
 }
 
 static int
@@ -325,6 +349,33 @@ vocab_list_special(const struct vocab *v, size_t max, struct buf *b)
 		buf_printf(b, " and %zu more", n - max);
 	if (n == 0)
 		buf_puts(b, "none");
+}
+
+/* Byte k of a text in by_text; -1: it has none. */
+static int
+byte_at(const struct vocab *v, size_t i, size_t k)
+{
+	struct span t = v->by_text[i]->text;
+
+	return k < t.n ? (unsigned char)t.p[k] : -1;
+}
+
+const struct vocab_special *
+vocab_special_at(const struct vocab *v, const char *p, size_t n)
+{
+	size_t lo = 0, hi = v->nby_text, k, end;
+
+	for (k = 0; k < n && lo < hi; k++) {
+		int c = (unsigned char)p[k];
+
+		FIND_FIRST(lo, lo, hi, byte_at(v, lo, k) >= c);
+		end = hi;
+		FIND_FIRST(hi, lo, end, byte_at(v, hi, k) > c);
+		if (lo < hi && v->by_text[lo]->text.n == k + 1 &&
+		    v->by_text[lo]->special)
+			return v->by_text[lo];
+	}
+	return NULL;
 }
 
 const struct vocab_special *

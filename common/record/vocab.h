@@ -66,6 +66,8 @@ struct vocab {
 				   several merges may have one result */
 	struct vocab_special *special;	/* added tokens, by id */
 	size_t nspecial;
+	const struct vocab_special **by_text;	/* the special ones, sorted */
+	size_t nby_text;
 	/* Splits of the text into pre-tokens, in order: names of pattern.h or
 	 * patterns as in the file, NUL-terminated; gpt2 for use_regex. */
 	struct span *split;	/* [nsplit] */
@@ -145,6 +147,10 @@ struct vocab *vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
 void vocab_json(const struct vocab *v, struct buf *b);
 void vocab_tiktoken(const struct vocab *v, struct buf *b);
 void vocab_config_json(const struct vocab *v, int64_t max_len, struct buf *b);
+
+/* A special token with whose text p[0..n) begins, or NULL. */
+const struct vocab_special *vocab_special_at(const struct vocab *v,
+					     const char *p, size_t n);
 
 /* The added token with this id, or NULL. */
 const struct vocab_special *vocab_added(const struct vocab *v, uint32_t id);

@@ -35,16 +35,12 @@ session_encode(struct session *s, const struct prompt_text *t, int first,
 void
 session_check_special(struct session *s, struct span t)
 {
-	for (size_t k = 0; k < s->v->nspecial; k++) {
-		const struct vocab_special *x = &s->v->special[k];
+	const struct vocab_special *x = NULL;
 
-		if (!x->special || x->text.n > t.n ||
-		    !memmem(t.p, t.n, x->text.p, x->text.n))
-			continue;
-		if (!s->specials++)
-			s->special = x->text;
-		return;
-	}
+	for (size_t i = 0; i < t.n && !x; i++)
+		x = vocab_special_at(s->v, t.p + i, t.n - i);
+	if (x && !s->specials++)
+		s->special = x->text;
 }
 
 void

@@ -56,21 +56,6 @@ put_bytes(const char *p, size_t n, struct buf *out)
 		buf_printf(out, "<0x%02X>", (unsigned char)p[i]);
 }
 
-static int
-begins_special(const struct vocab *v, const char *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < v->nspecial; i++) {
-		struct span t = v->special[i].text;
-
-		if (v->special[i].special && t.n && t.n <= n &&
-		    t.p[0] == *p && memcmp(t.p, p, t.n) == 0)
-			return 1;
-	}
-	return 0;
-}
-
 /* line: as one line of a table. */
 static void
 put_run(const struct vocab *v, const char *p, size_t n, int line,
@@ -95,7 +80,7 @@ put_run(const struct vocab *v, const char *p, size_t n, int line,
 			   memcmp(p + i, VOCAB_SPACE, 3) == 0) {
 			buf_putc(out, ' ');
 		} else {
-			if (begins_special(v, p + i, n - i))
+			if (vocab_special_at(v, p + i, n - i))
 				buf_putc(out, '\\');
 			buf_put(out, p + i, k);
 		}

@@ -47,16 +47,6 @@ is_text(const struct job *j, int32_t id)
 		!(v->flags[id] & VOCAB_SPECIAL) && !is_around(j, id);
 }
 
-/* An added token of which the text is cut out, id >= 0. */
-static int
-is_added(const struct vocab *v, int32_t id)
-{
-	size_t i;
-
-	FIND_FIRST(i, 0, v->nspecial, v->special[i].id >= (uint32_t)id);
-	return i < v->nspecial && v->special[i].id == (uint32_t)id;
-}
-
 /*
  * Does the tokenizer put a space in front of what follows id?  first: a
  * document begins there.  A document's own leading space looks the same, and
@@ -70,7 +60,8 @@ puts_space(const struct job *j, int32_t id, int first)
 	if (first || !is_text(j, id))
 		return v->add_prefix_space || v->sp_prepend;
 	return (v->add_prefix_space || v->sp_prepend == VOCAB_PREPEND_EACH ||
-		v->sp_prepend == VOCAB_PREPEND_ALWAYS) && is_added(v, id);
+		v->sp_prepend == VOCAB_PREPEND_ALWAYS) &&
+	       vocab_added(v, (uint32_t)id);
 }
 
 /* Bytes of the text of a token; SentencePiece's U+2581 is a space. */

@@ -358,3 +358,25 @@ six() {
 	grep -q '"rare_and_suspicious":' "$T/stats"
 	grep -q '"wasted_params_share":0\.' "$T/stats"
 }
+
+# Once the time grew with its square: an hour for these.
+@test "half a million added tokens are no reason to wait" {
+	"$BIN/tok-train" -q --vocab-size 300 -o "$T/t.json" "$DATA/docs.jsonl"
+	awk '/"id": 299,/ {
+		print $0 ","
+		for (i = 300; i < 500300; i++)
+			printf "{\"id\":%d,\"content\":\"<t%d>\",\"normalized\":false,\"special\":%s}%s\n",
+				i, i, i % 2 ? "true" : "false", i < 500299 ? "," : ""
+		next }
+		{ print }' "$T/t.json" > "$T/big.json"
+	printf '{"text":"<t300> a <t301> b"}\n' > "$T/d.jsonl"
+	timeout 60 "$BIN/pack" -q --tokenizer "$T/big.json" --no-bos --no-eos \
+		"$T/d.jsonl" > "$T/big.tok"
+	timeout 60 "$BIN/tok-scan-rare" -q --tokenizer "$T/big.json" --json \
+		"$T/big.tok" > "$T/out"
+	grep -q '^{"token":300,.*"category":"OK",.*"count":1,' "$T/out"
+	grep -q '^{"token":301,.*"category":"OK_SPECIAL",.*"count":0,' "$T/out"
+	timeout 60 "$BIN/decode-batch" --tokenizer "$T/big.json" --seq-len 9 \
+		--window 0 "$T/big.tok" > "$T/text"
+	grep -qF '\<t301>' "$T/text"
+}
