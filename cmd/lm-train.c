@@ -8,7 +8,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/args.h"
 #include "base/err.h"
@@ -92,19 +91,12 @@ clear_prompts(struct prompts *p)
 	free(p->v);
 }
 
-static int
-is_verbose(void)
-{
-	return !args_common.quiet &&
-		(args_common.verbose || isatty(STDERR_FILENO));
-}
-
 static void
 report_start(const struct job *j)
 {
 	const struct kernels *k = j->tr.k;
 
-	if (!is_verbose())
+	if (!args_summary())
 		return;
 	fprintf(stderr, "%s: %lld parameters, %s, kernels %s (%s), %d threads,"
 		" peak %.3f TFLOP/s, about %lld MB\n", j->run.path,
@@ -123,7 +115,7 @@ report_start(const struct job *j)
 static void
 report_end(const struct job *j)
 {
-	if (!is_verbose() || !j->tokens)
+	if (!args_summary() || !j->tokens)
 		return;
 	fprintf(stderr, "%s: step %llu of %lld saved in %s/latest, last loss"
 		" %.4f\n", j->run.path, (unsigned long long)j->at.step,
@@ -143,6 +135,8 @@ run(const struct options *cmd, struct kernels *k)
 	encode_prompts(&p, &j);
 	j.prompts = p.v;
 	j.nprompts = p.n;
+	j.report = !args_summary() ? JOB_REPORT_NONE : args_common.verbose ?
+		   JOB_REPORT_STEPS : JOB_REPORT_EVENTS;
 	if (job_start(&j, &e) < 0)
 		die_err(&e);
 	report_start(&j);

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@
 #include "base/progress.h"
 
 static struct {
-	pthread_mutex_t lock;	/* over shown and writes to stderr */
+	pthread_mutex_t lock;	/* over shown, text and writes to stderr */
 	pthread_t thread;
 	sem_t wake;
 	int running, shown, no_usr1;
@@ -30,6 +31,7 @@ static struct {
 	_Atomic uint64_t done;
 	uint64_t total;
 	double start;
+	char text[200];		/* of the caller */
 } pg = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* 12345678 B as "12.3 MB"; other units without a prefix below a million. */
@@ -57,6 +59,8 @@ put_line(char *s, size_t n)
 	char a[40], b[40], left[40] = "";
 	long sec;
 
+	if (*pg.text)
+		return snprintf(s, n, "%s", pg.text);
 	put_amount(a, sizeof a, done, pg.unit);
 	put_amount(b, sizeof b, rate, pg.unit);
 	if (total < done || total <= 0)
@@ -85,17 +89,28 @@ watched(void)
 	       tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
+/* A longer line would wrap, and could not be erased. */
+static int
+columns(void)
+{
+	struct winsize w;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ?
+		w.ws_col - 1 : 79;
+}
+
 /* Print a lasting line (for SIGUSR1), or one that is overwritten. */
 static void
 show(int lasting)
 {
 	char s[256] = "\r\033[K";
-	int off = lasting ? 0 : 4, n;
+	int off = lasting ? 0 : 4, most = lasting ? 250 : columns(), n;
 
 	pthread_mutex_lock(&pg.lock);
 	if (lasting)
 		erase_locked();
-	n = off + put_line(s + off, sizeof s - 5);
+	n = put_line(s + off, sizeof s - 5);
+	n = off + (n < most ? n : most);
 	if (lasting)
 		s[n++] = '\n';
 	write_all(STDERR_FILENO, s, (size_t)n);
@@ -159,6 +174,7 @@ progress_start(const char *what, const char *unit, uint64_t total)
 	pg.unit = unit;
 	pg.total = total;
 	pg.start = clock_s();
+	pg.text[0] = 0;
 	atomic_store(&pg.done, 0);
 	atomic_store(&pg.stop, 0);
 	if (sem_init(&pg.wake, 0, 0) < 0)
@@ -182,6 +198,17 @@ void
 progress_add(uint64_t n)
 {
 	atomic_fetch_add_explicit(&pg.done, n, memory_order_relaxed);
+}
+
+void
+progress_text(struct span s)
+{
+	size_t n = s.n < sizeof pg.text ? s.n : sizeof pg.text - 1;
+
+	pthread_mutex_lock(&pg.lock);
+	memcpy(pg.text, s.p, n);
+	pg.text[n] = 0;
+	pthread_mutex_unlock(&pg.lock);
 }
 
 void

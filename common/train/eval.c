@@ -107,17 +107,24 @@ static int
 log_eval(struct job *j, uint64_t windows, const struct sums *s, double start,
 	 struct err *e)
 {
+	double loss = s->loss / (double)s->tokens, bits = -1;
+	double seconds = clock_s() - start;
+
 	trainlog_event(j->run.log, "eval", j->at.step);
-	trainlog_real(j->run.log, "loss", s->loss / (double)s->tokens);
+	trainlog_real(j->run.log, "loss", loss);
 	trainlog_int(j->run.log, "windows", windows);
 	trainlog_int(j->run.log, "tokens", s->tokens);
-	if (s->bytes)
-		trainlog_real(j->run.log, "bits_per_byte", s->text_loss /
-			      (M_LN2 * (double)s->bytes));
-	else
+	if (s->bytes) {
+		bits = s->text_loss / (M_LN2 * (double)s->bytes);
+		trainlog_real(j->run.log, "bits_per_byte", bits);
+	} else {
 		trainlog_null(j->run.log, "bits_per_byte");
-	trainlog_real(j->run.log, "eval_s", clock_s() - start);
-	return trainlog_end(j->run.log, e);
+	}
+	trainlog_real(j->run.log, "eval_s", seconds);
+	if (trainlog_end(j->run.log, e) < 0)
+		return -1;
+	monitor_eval(j, loss, bits, windows, seconds);
+	return 0;
 }
 
 /*
@@ -212,6 +219,8 @@ log_sample(struct job *j, const struct job_prompt *p, const uint32_t *ids,
 	buf_putc(line, ']');
 	rc = trainlog_end(j->run.log, e);
 	buf_clear(&text);
+	if (rc == 0)
+		monitor_sample(j, p, ids, n);
 	return rc;
 }
 

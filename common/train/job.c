@@ -61,7 +61,10 @@ log_step(struct job *j, struct trainlog_step *l, struct err *e)
 		config_flops_per_token(&j->c, j->o.seq_len) / j->peak : -1;
 	if (l->step == 0)
 		l->ln_vocab = log((double)j->c.vocab);
-	return trainlog_step(j->run.log, l, e);
+	if (trainlog_step(j->run.log, l, e) < 0)
+		return -1;
+	monitor_step(j, l);
+	return 0;
 }
 
 /* With default initial weights the first loss is close to ln V. */
@@ -240,7 +243,6 @@ loop(struct job *j, struct loader *l, struct err *e)
 			return save(j, 1, e);
 		if (one_step(j, l, e) < 0)
 			return -1;
-		progress_set(j->at.step);
 	}
 }
 
@@ -272,8 +274,8 @@ job_run(struct job *j, struct err *e)
 	j->first_step = j->at.step;
 	j->tokens = 0;
 	j->seconds = 0;
-	progress_start("training", "steps", (uint64_t)j->o.steps);
-	progress_set(j->at.step);
+	j->began = clock_s();
+	monitor_start(j);
 	rc = loop(j, l, e);
 	progress_stop();
 	loader_free(l);

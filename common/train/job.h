@@ -17,6 +17,12 @@
 
 enum { JOB_MAX_SKIPPED = 10 };	/* updates in a row; then the run ends */
 
+enum job_report {		/* lines on stderr */
+	JOB_REPORT_NONE,	/* only a progress line at a terminal */
+	JOB_REPORT_EVENTS,	/* evaluations and samples */
+	JOB_REPORT_STEPS	/* steps, too */
+};
+
 struct job_prompt {
 	struct span text;
 	uint32_t *ids;		/* without BOS */
@@ -34,9 +40,11 @@ struct job {
 	struct plan plan;	/* of all steps; the last part is now */
 	const struct job_prompt *prompts;	/* borrowed; for job_start() */
 	size_t nprompts;
+	enum job_report report;	/* for job_run() */
 	double peak;		/* operations per second; 0: unknown */
 	/* since this start */
 	uint64_t first_step, tokens;
+	double began;		/* clock_s() */
 	double seconds, last_loss;
 	int skipped;		/* updates in a row */
 };

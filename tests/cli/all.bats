@@ -201,8 +201,7 @@ under_limit() {
 
 @test "no FILE and stdin is a terminal: status 2 and the usage line" {
 	needs "$FROM_STDIN" "does not read stdin"
-	command -v script > /dev/null || skip "script(1) is not there"
-	script -qefc true /dev/null < /dev/null > /dev/null 2>&1 ||
+	has_terminal ||
 		skip "no terminal is to be had, as in a chroot without /dev/pts"
 	sh_run "timeout 20 script -qefc '${FROM_STDIN//\'/\'\\\'\'}' /dev/null \
 		< /dev/null > got"
@@ -420,6 +419,11 @@ options_of_page() {
 	[ $n -gt 0 ]
 }
 
+# A chroot without /dev/pts has none, and script(1) may not be installed.
+has_terminal() {
+	script -qefc true /dev/null < /dev/null > /dev/null 2>&1
+}
+
 # Everything that a command line $1 does, in the file seen: digests of its
 # output, messages, status and the files it leaves in got/ (without the times
 # that `untimed` of the sample removes).
@@ -443,7 +447,9 @@ observe() {
 	: > had
 	: > idle
 	while IFS= read -r line; do
+		[[ $line != tty:* ]] || ! has_terminal || line=${line#tty}
 		case $line in
+		tty:*) base= ;;
 		'$ '*)
 			bash -c "${line#* }" > made 2>&1 < /dev/null ||
 				{ echo "$line"; cat made; false; }
@@ -456,6 +462,11 @@ observe() {
 			diff before seen || { echo "$base"; false; }
 			;;
 		-* | '2 '*)
+			[ -n "$base" ] || {
+				echo "# no terminal: $PROGRAM $line" >&3
+				echo "${line%%[ =]*}" >> had
+				continue
+			}
 			want=[01]
 			case $line in '2 '*) want=2; line=${line#2 } ;; esac
 			observe "$base $line"
