@@ -15,9 +15,6 @@
 #include "stream/files.h"
 #include "stream/output.h"
 
-/* Formats to write: those of shard.h except "auto". */
-enum { FORMAT = SHARD_AUTO + 1 };
-
 struct options {
 	struct doc_opts doc;
 	const char *tokenizer, *split, *bos_token, *eos_token, *out, *val_out;
@@ -78,7 +75,7 @@ set_open(const struct pack *p, const struct options *o, const char *dir,
 	};
 	struct packer_sink sink = {NULL, sink_doc, sink_window};
 
-	*writer = shard_writer_open(dir, o->format + FORMAT, &info,
+	*writer = shard_writer_open(dir, shard_write_formats[o->format], &info,
 				    dir ? o->shard_tokens : 0, e);
 	if (!*writer)
 		return NULL;
@@ -229,6 +226,8 @@ summary(const struct pack *p, const struct pack_stats *sum)
 static void
 check(const struct args *a, const struct options *o, size_t files)
 {
+	enum shard_format format = shard_write_formats[o->format];
+
 	if (!o->tokenizer)
 		args_usage(a, "--tokenizer FILE is required");
 	if (o->has_val != (o->val_out != NULL))
@@ -236,18 +235,17 @@ check(const struct args *a, const struct options *o, size_t files)
 	if (o->val_out && !strcmp(o->val_out, "-"))
 		args_usage(a, "--val-out - is not possible: give a folder");
 	if ((o->shuffle || o->policy != POLICY_CONCAT) &&
-	    o->format + FORMAT != SHARD_ASSAY)
+	    format != SHARD_ASSAY)
 		args_usage(a, "%s needs --shard-format assay: other formats "
 			   "have no windows", o->shuffle ? "--shuffle" :
 			   "a --policy other than concat");
-	if (!o->out && o->format + FORMAT != SHARD_ASSAY &&
-	    o->format + FORMAT != SHARD_JSONL)
+	if (!o->out && format != SHARD_ASSAY && format != SHARD_JSONL)
 		args_usage(a, "--shard-format %s needs -o DIR",
-			   shard_format_names[o->format + FORMAT]);
+			   shard_format_names[format]);
 	if (!o->out && o->doc.stats && !strcmp(o->doc.stats, "-"))
 		args_usage(a, "--stats - needs -o DIR: the shard goes to "
 			   "stdout");
-	if (!o->out && o->format + FORMAT == SHARD_ASSAY && isatty(1))
+	if (!o->out && format == SHARD_ASSAY && isatty(1))
 		args_usage(a, "refusing to write a binary shard to a "
 			   "terminal: use -o "
 			   "DIR");
@@ -292,7 +290,7 @@ main(int argc, char **argv)
 			"Write shards to DIR instead of stdout",
 			.letter = 'o'),
 		OPT_ENUM("shard-format", &o.format, NULL,
-			 shard_format_names + FORMAT, "Output format"),
+			 shard_write_names, "Output format"),
 		OPT_INT("shard-tokens", &o.shard_tokens, "N", 0, 1e15,
 			"Tokens per file; 0: one file"),
 		OPT_REAL("val-frac", &o.val_frac, "X", 0, 1,

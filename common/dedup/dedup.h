@@ -57,7 +57,7 @@ struct dedup_opts {
 
 /* What band records depend on besides options, for --version and bands.5. */
 #define DEDUP_FROZEN "words " DEDUP_STR(WORDS_VERSION) ", minhash " \
-	DEDUP_STR(MINHASH_VERSION) ", seed 1 unless --seed says otherwise"
+	DEDUP_STR(MINHASH_VERSION) ", seed 1 by default"
 #define DEDUP_STR(x) DEDUP_STR_(x)
 #define DEDUP_STR_(x) #x
 

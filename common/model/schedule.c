@@ -49,10 +49,11 @@ schedule_check(const struct schedule *s, struct err *e)
 	int64_t decay = s->kind == SCHEDULE_WSD ? s->decay : 0;
 
 	if (!(s->peak > 0) || !isfinite(s->peak))
-		return err_set(e, "--lr is %g, expected > 0", s->peak);
+		return err_set(e, "the learning rate is %g, expected > 0",
+			       s->peak);
 	if (!(s->min >= 0) || s->min > s->peak)
-		return err_set(e, "--min-lr is %g, but --lr is %g: expected 0"
-			       " to --lr", s->min, s->peak);
+		return err_set(e, "the final learning rate is %g, expected 0 "
+			       "to the peak, %g", s->min, s->peak);
 	if (s->steps < 0 || s->warmup < 0 || decay < 0)
 		return err_set(e, "%" PRId64 " steps, warmup %" PRId64
 			       ", decay %" PRId64 ": a count is negative",

@@ -277,16 +277,16 @@ rare_unused(struct rare *r, const char *list, struct err *e)
 		if (*p == '-' && (p++, rare_parse_id(&p, &to)))
 			break;
 		if (to < from)
-			return err_set(e, "--unused: %u-%u runs backwards",
+			return err_set(e, "unused ids: %u-%u runs backwards",
 				       from, to);
 		if (to >= r->n)
-			return err_set(e, "--unused: id %u is out of range: "
+			return err_set(e, "unused ids: %u is out of range: "
 				       "ids are 0 to %u", to, r->n - 1);
 		for (; from <= to; from++)
 			r->flags[from] |= RARE_UNUSED | RARE_GIVEN;
 		if (!*p)
 			return 0;
 	} while (*p++ == ',');
-	return err_set(e, "--unused: '%s' is not a list of ids such as "
+	return err_set(e, "unused ids: '%s' is not a list such as "
 		       "7,9,100-120", list);
 }

@@ -87,8 +87,8 @@ answer(struct reading *g, const struct json *line, struct err *e)
 		return err_set(e, "expected an id that the prompts have, such "
 			       "as \"7/1\"");
 	if (x < 0)
-		return err_set(e, "expected the log probabilities of lm-sample "
-			       "--score");
+		return err_set(e, "expected log-probabilities, as lm-sample "
+			       "prints them");
 	if (id >= g->r->n || !rare_is(g->r, id, RARE_SUSPICIOUS) ||
 	    !g->p->made[k])
 		return err_set(e, "%u/%d was not asked: is it the answer for "

@@ -152,12 +152,12 @@ load(struct rare_model *m, const char *dir, const char *embed,
 	m->in = embed ? st_find(s, embed) : find(s, embed_names, ".weight");
 	m->out = head ? st_find(s, head) : find(s, head_names, ".weight");
 	if (!m->in)
-		return err_set(e, "%s: no tensor %s: name the input matrix "
-			       "with --embed", dir,
+		return err_set(e, "%s: no tensor %s: name the one that is the "
+			       "input matrix", dir,
 			       embed ? embed : "model.embed_tokens.weight");
 	if (!m->out && (head || tie == 0))
-		return err_set(e, "%s: no tensor %s: name the output matrix "
-			       "with --head", dir,
+		return err_set(e, "%s: no tensor %s: name the one that is the "
+			       "output matrix", dir,
 			       head ? head : "lm_head.weight");
 	m->tied = head ? 0 : tie >= 0 ? tie : !m->out;
 	if (m->tied)
@@ -257,7 +257,7 @@ rare_model_scan(struct rare_model *m, struct rare *r, int which,
 		return err_set(e, "%s: the output has no bias", m->out->file);
 	if (!m->ind.v[m->which])
 		return err_set(e, "indicator %s needs ids known to be unused, "
-			       "and there are none%s: name some with --unused",
+			       "and there are none%s: list some",
 			       indicator_names[m->which], m->tied ?
 			       " (input and output share a matrix)" : "");
 	if (threshold(m, r, frac, e))

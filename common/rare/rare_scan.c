@@ -93,8 +93,9 @@ count(struct rare_scan *s, const struct rare_scan_opts *o, struct err *e)
 	hint.bos = v->bos;
 	hint.eos = o->eot >= 0 ? o->eot : v->eos;
 	if (o->eot >= (int64_t)v->n)
-		return err_set(e, "--eot: id %" PRId64 ", but the tokenizer "
-			       "has ids 0 to %zu", o->eot, (size_t)v->n - 1);
+		return err_set(e, "end of text: id %" PRId64 ", but the "
+			       "tokenizer has ids 0 to %zu", o->eot,
+			       (size_t)v->n - 1);
 	s->shards = shards_open_hint(o->shards, o->nshards, &hint, e);
 	if (!s->shards)
 		return -1;

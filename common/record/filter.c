@@ -122,7 +122,8 @@ check_std(const struct filter_opts *o, const char *name, const char *path,
 {
 	if (!path || !path_is_std(path) || !path_is_std(o->output))
 		return 0;
-	return err_set(e, "%s -: %s go to stdout: give -o FILE", name,
+	return err_set(e, "%s and %s cannot both go to stdout: give -o "
+		       "FILE", name,
 		       filter_only_checks(o) ? "findings" : "documents");
 }
 
@@ -148,8 +149,8 @@ filter_open(const struct filter_opts *o, struct err *e)
 
 	f->o = o;
 	if ((!filter_only_checks(o) &&
-	     check_std(o, "--report", o->doc.report, e)) ||
-	    check_std(o, "--stats", o->doc.stats, e) ||
+	     check_std(o, "report", o->doc.report, e)) ||
+	    check_std(o, "stats", o->doc.stats, e) ||
 	    findings_open(&f->findings, o, e) ||
 	    (o->doc.stats && !(f->stats = output_open(o->doc.stats, e))) ||
 	    open_docs(f, e)) {

@@ -208,8 +208,8 @@ window_exists(const struct shards *s, uint32_t T, uint64_t k, struct err *e)
 	if (k < n)
 		return 0;
 	if (s->info.windows && T != s->info.seq_len)
-		return err_set(e, "%s: its windows were cut for --seq-len %u, "
-			       "not %u", s->part[0].name, s->info.seq_len, T);
+		return err_set(e, "%s: its windows have %u tokens, not %u",
+			       s->part[0].name, s->info.seq_len, T);
 	if (n == 0)
 		return err_set(e, "%s: need at least %llu tokens for a window "
 			       "of %u and its targets, have %llu",

@@ -83,6 +83,9 @@ void shard_hint_init(struct shard_hint *h);
 extern const char *const shard_format_names[];
 /* Those that can be read. */
 extern const char *const shard_read_names[];
+/* Those that can be written, and which they are. */
+extern const char *const shard_write_names[];
+extern const enum shard_format shard_write_formats[];
 /*
  * Options of programs that read shards, and attributes of both; format and
  * id_bytes are int.

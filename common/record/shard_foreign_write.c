@@ -171,8 +171,8 @@ megatron(struct shard_foreign_writer *w, const uint32_t *ids, size_t n,
 	int32_t length = (int32_t)n;
 
 	if (n > INT32_MAX)
-		return err_set(e, "--shard-format megatron: a document of %zu "
-			       "tokens, its index holds less than 2^31", n);
+		return err_set(e, "format megatron: a document of %zu tokens, "
+			       "its index holds less than 2^31", n);
 	if (n) {		/* an empty document has no sequence */
 		buf_put(&w->length, &length, 4);
 		w->sequences++;

@@ -23,10 +23,20 @@ const char *const shard_format_names[] = {
 	"jsonl", NULL
 };
 
-/* The same without jsonl, which is only written. */
+/* jsonl is only written: it comes last, so that the rest have one numbering. */
 const char *const shard_read_names[] = {
 	"auto", "assay", "llmc", "nanogpt", "megatron", "datatrove", "npy",
 	NULL
+};
+
+const char *const shard_write_names[] = {
+	"assay", "llmc", "nanogpt", "megatron", "datatrove", "npy", "jsonl",
+	NULL
+};
+
+const enum shard_format shard_write_formats[] = {
+	SHARD_ASSAY, SHARD_LLMC, SHARD_NANOGPT, SHARD_MEGATRON,
+	SHARD_DATATROVE, SHARD_NPY, SHARD_JSONL
 };
 
 const char *const shard_id_bytes_names[] = {"auto", "2", "4", NULL};
@@ -148,8 +158,8 @@ folder_list(const char *dir, enum shard_format f, struct list *l,
 			f == SHARD_AUTO ? "*.tok *.bin *.ds *.npy" :
 			suffix[f]);
 	if (!e->set && kinds > 1)
-		err_set(e, "%s: shards of several formats: choose one with "
-			"--shard-format", dir);
+		err_set(e, "%s: shards of several formats: name the one to "
+			"read", dir);
 	for (i = 0; i < l->n; i++)
 		if (shard_ends_with(l->v[i], known[pick]))
 			l->v[n++] = l->v[i];
@@ -185,8 +195,8 @@ detect(const struct shard_map *m, struct err *e)
 	else if (shard_ends_with(m->name, ".tok"))
 		err_set(e, "%s: offset 0: not the header of a shard", m->name);
 	else
-		err_set(e, "%s: no magic number: name its format with "
-			"--shard-format nanogpt, datatrove or npy",
+		err_set(e, "%s: no magic number: name its format "
+			"(nanogpt, datatrove or npy)",
 			m->name);
 	return SHARD_AUTO;
 }
@@ -291,7 +301,7 @@ shards_open_hint(const char *const *paths, size_t n, const struct shard_hint *h,
 	int r = 0;
 
 	if (h->format == SHARD_JSONL)
-		r = err_set(e, "%s: --shard-format jsonl cannot be read",
+		r = err_set(e, "%s: format jsonl cannot be read",
 			    n ? paths[0] : "<stdin>");
 	else if (n == 0)
 		r = open_file(s, NULL, 0, e);

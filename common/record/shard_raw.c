@@ -101,9 +101,8 @@ raw(const struct shards *s, struct part *p, const struct shard_map *m,
 			       "bytes of an id", m->name, m->n, p->width);
 	p->tokens = m->n / p->width;
 	if (p->width == 2 && !s->hint.id_bytes && looks_wider(p))
-		return err_set(e, "%s: every second id of 2 bytes is 0: these "
-			       "seem to be ids of 4 bytes (--id-bytes 4, or 2 "
-			       "if they are not)", m->name);
+		return err_set(e, "%s: every second id of 2 bytes is 0, as if "
+			       "ids had 4: state the bytes per id (4 or 2)", m->name);
 	return 0;
 }
 

@@ -133,17 +133,17 @@ refuse(const struct shard_writer *w, int named, struct err *e)
 	if (w->info.vocab == 0)
 		return err_set(e, "the vocabulary size is unknown");
 	if (!named && w->format != SHARD_ASSAY && w->format != SHARD_JSONL)
-		return err_set(e, "--shard-format %s writes several files: "
+		return err_set(e, "format %s writes several files: "
 			       "give a folder (-o DIR)", name);
 	if (w->info.windows && w->format != SHARD_ASSAY)
-		return err_set(e, "--shard-format %s has no windows: best-fit, "
+		return err_set(e, "format %s has no windows: best-fit, "
 			       "pad and shuffle need assay", name);
 	if (w->format == SHARD_LLMC && w->limit > INT32_MAX)
-		return err_set(e, "--shard-format llmc: %llu tokens per shard, "
+		return err_set(e, "format llmc: %llu tokens per shard, "
 			       "its readers need less than 2^31",
 			       (unsigned long long)w->limit);
 	if (w->format == SHARD_MEGATRON && w->info.vocab > INT32_MAX)
-		return err_set(e, "--shard-format megatron: ids do not fit");
+		return err_set(e, "format megatron: ids do not fit");
 	return 0;
 }
 

@@ -159,9 +159,9 @@ check_output(const struct session *c, const struct gen_opts *o, struct err *e)
 {
 	if (c->v || (c->json && !o->nstop))
 		return 0;
-	return err_set(e, "the model folder has no tokenizer.json: %s",
-		       c->json ? "--stop compares text, use --tokenizer" :
-		       "use --tokenizer, or --json to get token ids");
+	return err_set(e, "the model folder has no tokenizer.json, and %s",
+		       c->json ? "stop strings need a tokenizer" :
+		       "text needs a tokenizer (JSON with token ids does not)");
 }
 
 static int

@@ -115,7 +115,7 @@ encode_items(struct session *c, const struct prompt_line *l,
 
 	*longest = (size_t)l->ahead;
 	if (!c->v && l->answer >= 0)
-		return err_set(e, "choices need --tokenizer: pick_norm divides "
+		return err_set(e, "choices need a tokenizer: pick_norm divides "
 			       "by their length in bytes");
 	for (size_t i = 0; i < l->nchoices; i++) {
 		struct item *x = &item[i];

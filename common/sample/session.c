@@ -20,7 +20,7 @@ session_encode(struct session *s, const struct prompt_text *t, int first,
 	}
 	if (!s->enc)
 		return err_set(e, "this is text, but the model folder has no "
-			       "tokenizer.json: use --tokenizer, or give "
+			       "tokenizer.json: name a tokenizer, or give "
 			       "token ids");
 	session_check_special(s, t->text);
 	if (!first)

@@ -172,7 +172,7 @@ check_windows(const struct shards *s, int64_t t, const char *what,
 		return 0;
 	if (i->windows && i->seq_len != t)
 		return err_set(e, "%s: packed into windows of %" PRIu32
-			       " tokens, but --seq-len is %" PRId64, what,
+			       " tokens, not %" PRId64, what,
 			       i->seq_len, t);
 	return err_set(e, "%s: need >= T+1 = %" PRId64 " tokens, have %" PRIu64,
 		       what, t + 1, i->tokens);
@@ -239,7 +239,7 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 	if (open_tokenizer(d, tokenizer, o->split, e) < 0)
 		return -1;
 	if (!o->data.n)
-		return err_set(e, "no data: use --data PATH");
+		return err_set(e, "no training data is named");
 	d->train = open_shards(d, o, &o->data, folder, e);
 	if (!d->train)
 		return -1;
@@ -248,7 +248,7 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 	d->id.windows = shards_windows(d->train, (uint32_t)o->seq_len);
 	if (!o->val_data.n)
 		return !o->eval_every ? 0 :
-			err_set(e, "--eval-every needs --val-data");
+			err_set(e, "evaluation needs validation data");
 	d->val = open_shards(d, o, &o->val_data, folder, e);
 	if (!d->val)
 		return -1;
@@ -385,7 +385,7 @@ dataset_check(const struct dataset *d, const struct options *o,
 		return err_set(e, "%s: the evaluation shards have changed: hash"
 			       " %016" PRIx64 ", the checkpoint has %016" PRIx64
 			       "; --allow-changed-data accepts this",
-			       d->val ? o->val_data.v[0] : "--val-data",
+			       d->val ? o->val_data.v[0] : "none",
 			       is->val_hash, was->val_hash);
 	if (was->fingerprint && was->fingerprint != is->fingerprint)
 		return err_set(e, "the tokenizer has changed: fingerprint %016"

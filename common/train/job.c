@@ -153,7 +153,7 @@ run_after_save(const struct job *j)
 	progress_erase();
 	rc = run_shell(j->o.after_save);
 	if (rc != 0)
-		warn("--after-save: command exited with status %d", rc);
+		warn("the command after a save exited with status %d", rc);
 }
 
 /* Finish the checkpoint that is being written, if it is done or must be. */
@@ -250,7 +250,7 @@ static void
 warn_idle(const struct job *j)
 {
 	warn("%s: %" PRIu64 " of %" PRId64 " steps are done: nothing to train"
-	     " (use --steps to train further)", j->run.path, j->at.step,
+	     " (more steps train further)", j->run.path, j->at.step,
 	     j->o.steps);
 	if (j->run.changed.n)
 		warn("%s: changed options are not stored, since no step would"

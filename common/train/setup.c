@@ -104,8 +104,8 @@ stored_options(struct job *j, const struct options *cmd, struct err *e)
 
 	if (path) {
 		free(path);
-		return err_set(e, "%s: is a checkpoint; --resume takes the"
-			       " folder of its run", cmd->resume);
+		return err_set(e, "%s: is a checkpoint; resume the folder of"
+			       " its run", cmd->resume);
 	}
 	path = path_join(cmd->resume, "config.json");
 	options_init(&j->o);
@@ -190,8 +190,9 @@ set_position(struct job *j, const struct options *cmd, struct err *e)
 			       &j->run.changed, e) < 0)
 		return -1;
 	return j->at.step <= (uint64_t)j->o.steps ? 0 :
-		err_set(e, "--steps is %" PRId64 ", but %" PRIu64 " steps of %s"
-			" are done", j->o.steps, j->at.step, j->run.path);
+		err_set(e, "%s: %" PRIu64 " steps are done, more than the %"
+			PRId64 " of the run", j->run.path, j->at.step,
+			j->o.steps);
 }
 
 /* ---- shape ---- */
@@ -202,7 +203,7 @@ check_schedule(const struct options *o, struct err *e)
 	struct schedule s = options_schedule(o);
 
 	if (s.warmup > s.steps)
-		warn("--warmup-steps %" PRId64 " of %" PRId64 " steps: the"
+		warn("warmup takes %" PRId64 " of %" PRId64 " steps: the"
 		     " peak is never reached", s.warmup, s.steps);
 	return schedule_check(&s, e);
 }
@@ -213,10 +214,9 @@ check_samples(const struct job *j, struct err *e)
 	int prompts = j->o.prompts || j->o.prompt.n;
 
 	if (prompts && !j->data.vocab)
-		return err_set(e, "prompts need --tokenizer");
+		return err_set(e, "prompts need a tokenizer");
 	if (j->o.sample_every && !prompts)
-		return err_set(e, "--sample-every needs --prompts or"
-			       " --prompt");
+		return err_set(e, "samples need prompts");
 	return 0;
 }
 

@@ -453,7 +453,7 @@ plant() {
 	run -0 contam13 --check --against "$T/b.jsonl" "$T/kept"
 	[ -z "$output" ]
 	run -2 contam13 --check --against "$T/b.jsonl" --stats - "$T/docs"
-	[[ "$output" == *"--stats -: findings go to stdout"* ]]
+	[[ "$output" == *"stats and findings cannot both go to stdout"* ]]
 	run -2 contam13 --check --against "$T/b.jsonl" --table - "$T/docs"
 	[[ "$output" == *"stdout has the findings"* ]]
 	# shards: findings, not the table

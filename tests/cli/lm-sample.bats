@@ -205,9 +205,9 @@ agrees() {
 		[ "$status" -eq 2 ]
 	}
 	no --prompts "$T/p"
-	[[ $output == *"no tokenizer.json: "*"--json to get token ids"* ]]
+	[[ $output == *"no tokenizer.json, and text needs a tokenizer"* ]]
 	no --prompts "$T/p" --json --stop a
-	[[ $output == *"--stop compares text"* ]]
+	[[ $output == *"stop strings need a tokenizer"* ]]
 	no --prompt 'he said'
 	[[ $output == *"this is text, but the model folder has no tokenizer.json"* ]]
 	echo '{"context":[318],"continuation":"a"}' > "$T/s"
@@ -215,7 +215,7 @@ agrees() {
 	[[ $output == *"$T/s:1: this is text"* ]]
 	echo '{"context":[318],"choices":[[64],[65]],"answer":0}' > "$T/s"
 	no --score "$T/s"
-	[[ $output == *"$T/s:1: choices need --tokenizer"* ]]
+	[[ $output == *"$T/s:1: choices need a tokenizer"* ]]
 	no --tokenizer "$T/nowhere.json" --score "$T/s"
 	[[ $output == *nowhere.json* ]]
 }

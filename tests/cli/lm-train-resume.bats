@@ -191,7 +191,7 @@ load lm-train
 	[ "$(readlink "$T/r/latest")" = step-00000010 ]
 	run --separate-stderr train -o "$T/w" --steps 2 --warmup-steps 4
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"warning: --warmup-steps 4 of 2 steps: the peak is never reached"* ]]
+	[[ $stderr == *"warning: warmup takes 4 of 2 steps: the peak is never reached"* ]]
 	[ "$(sed -n 's/.*"lr":\([^,]*\),.*/\1/p' "$T/w/train.jsonl" | tr '\n' ' ')" = \
 		"0.0025 0.005 " ]
 	# no steps: the initial weights are saved
@@ -381,7 +381,7 @@ whole() {
 	whole "$T/r" > "$T/before"
 	# fewer steps than are done
 	refused resume "$T/r" --steps 5
-	[[ $stderr == *"--steps is 5, but 8 steps of $T/r are done"* ]]
+	[[ $stderr == *"$T/r: 8 steps are done, more than the 5 of the run"* ]]
 	# prompts that cannot be read, a log that is not one
 	echo '{"prompt":3}' > "$T/p.jsonl"
 	refused resume "$T/r" --steps 9 --prompts "$T/p.jsonl"
@@ -429,7 +429,7 @@ whole() {
 	[ "$(wc -l < "$T/saved")" = 6 ]
 	run --separate-stderr train -o "$T/q" --steps 1 --after-save 'exit 7'
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"--after-save: command exited with status 7"* ]]
+	[[ $stderr == *"the command after a save exited with status 7"* ]]
 }
 
 @test "--keep: with a reader, with a folder inside, and if removal fails" {

@@ -163,7 +163,7 @@ load lm-train
 	# options that were set stay, and are named if they do not fit
 	sed 's/"min_lr", //' "$W/base/config.json" > "$T/chosen.json"
 	refused "$BIN/lm-train" --config "$T/chosen.json" --lr 1e-4 -o "$T/x"
-	[[ $stderr == *"--min-lr is 0.001"*"--lr is 0.0001"* ]]
+	[[ $stderr == *"the final learning rate is 0.001, expected 0 to the peak, 0.0001"* ]]
 	"$BIN/lm-train" --config "$T/chosen.json" --lr 1e-1 --steps 0 -o "$T/y"
 	[ "$(value min_lr "$T/y/config.json")" = 0.001 ]
 	# a setting in the file that the folder contradicts is an error

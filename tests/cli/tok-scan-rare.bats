@@ -169,7 +169,7 @@ six() {
 	run tok-scan-rare --tokenizer "$TOK" --shard-format nanogpt \
 		--eot 1002 "$T/bare"
 	[ "$status" -eq 2 ]
-	[[ "$output" == *"--eot: id 1002, but the tokenizer has ids 0 to "* ]]
+	[[ "$output" == *"end of text: id 1002, but the tokenizer has ids 0 to "* ]]
 	run tok-scan-rare --model "$DATA/vector" --unused 4,6 --eot 3
 	[ "$status" -eq 2 ]
 	[[ "$output" == *"eot"*"shards"* ]]

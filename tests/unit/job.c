@@ -271,10 +271,10 @@ refused_by_name(void **state)
 	refuse(&o, "are not a multiple of 3 kv heads");
 	o = base_options("never");
 	o.min_lr = 1;
-	refuse(&o, "--min-lr is 1, but --lr is");
+	refuse(&o, "the final learning rate is 1, expected 0 to the peak");
 	o = base_options("never");
 	o.val_data.n = 0;
-	refuse(&o, "--eval-every needs --val-data");
+	refuse(&o, "evaluation needs validation data");
 	o = base_options("never");
 	o.init_from = "tests/data/models/qwen3";
 	refuse(&o, "--hidden-size is 32, the model folder has 48");
