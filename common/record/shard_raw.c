@@ -102,7 +102,8 @@ raw(const struct shards *s, struct part *p, const struct shard_map *m,
 	p->tokens = m->n / p->width;
 	if (p->width == 2 && !s->hint.id_bytes && looks_wider(p))
 		return err_set(e, "%s: every second id of 2 bytes is 0, as if "
-			       "ids had 4: state the bytes per id (4 or 2)", m->name);
+			       "ids had 4: state the bytes per id (4 or 2)",
+			       m->name);
 	return 0;
 }
 

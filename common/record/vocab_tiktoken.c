@@ -255,13 +255,15 @@ vocab_from_tiktoken(const char *p, size_t n, const char *path,
 			pub = &published[i];
 	if (read_lines(v, p, n, path, e) < 0)
 		goto bad;
-	if (!pub && !split) {
+	if (pub && !split)
+		split = pub->split;
+	if (!split) {
 		err_set(e, "%s: not one of the published rank files: name the "
 			"split (gpt2, cl100k, o200k, qwen2 or a regular "
 			"expression)", path);
 		goto bad;
 	}
-	pattern = pattern_split(split ? split : pub->split, e);
+	pattern = pattern_split(split, e);
 	if (!pattern)
 		goto bad;
 	names_init(&names, v->token, v->n);
