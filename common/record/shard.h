@@ -94,7 +94,7 @@ extern const enum shard_format shard_write_formats[];
 	OPT_ENUM("shard-format", format, "NAME", shard_read_names, \
 		 "Format of the shards; auto: by magic number", __VA_ARGS__), \
 	OPT_ENUM("id-bytes", id_bytes, "N", shard_id_bytes_names, \
-		 "Bytes per id in files that do not say it", __VA_ARGS__)
+		 "Bytes per id in files that do not state it", __VA_ARGS__)
 extern const char *const shard_id_bytes_names[];
 void shards_close(struct shards *s);
 const struct shard_info *shards_info(const struct shards *s);
