@@ -255,6 +255,23 @@ times() {
 
 # --- BOS and EOS -------------------------------------------------------------
 
+@test "one long line takes no more than the manual says" {
+	case ${TEST_BUILD:-} in
+	*/san-*) skip "a sanitizer has memory of its own" ;;
+	esac
+	# 20 MB of words: 36 MiB + 12 times the line
+	{
+		printf '{"text":"'
+		head -c 20000000 <(yes 'the quick brown fox jumps over it' | tr '\n' ' ')
+		printf '"}\n'
+	} > "$T/long.jsonl"
+	${CC:-cc} -O2 -D_GNU_SOURCE -o "$T/measure" tests/bench/measure.c
+	"$T/measure" "$T/cost" "$BIN/pack" --tokenizer "$TOK" -q -j 1 \
+		-o "$T/d" "$T/long.jsonl"
+	read -r _ _ peak < "$T/cost"	# in MB
+	[ "${peak%.*}" -lt 290 ]
+}
+
 @test "each document has BOS and EOS by default" {
 	echo '{"text":"a"}' > "$T/x"
 	local a
