@@ -190,7 +190,7 @@ state_memory(const struct model_config *c, int64_t size)
 	int64_t cache = c->layers * 2 * c->kv_heads * c->head_dim * size;
 	int64_t have = free_memory();
 
-	if (args_common.verbose)
+	if (args_common.verbose || (args_summary() && weights >= 1000000000))
 		fprintf(stderr, "%s: %.3f GB of weights, and %.3f MB of cache "
 			"for 1,000 tokens\n", opt.model, (double)weights / 1e9,
 			(double)cache / 1e3);
