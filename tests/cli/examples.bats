@@ -154,6 +154,7 @@ prepare() {
 	while IFS= read -r line; do
 		[[ "$line" == *" ... "* ]] && continue
 		line=${line/--doc ID/--doc "'$id'"}
+		line=${line/--step 300/--step 1}	# the run has two
 		echo "$line"
 		bash -euo pipefail -c "$line" > out
 		n=$((n + 1))
