@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -53,15 +54,33 @@ holds_cwd(const char *target)
 	       (!strncmp(cwd, target, n) && (!cwd[n] || cwd[n] == '/'));
 }
 
+/*
+ * May a file move between the two?  Not into another mount, even if that shows
+ * the same file system.  Older kernels do not tell mounts apart.
+ */
+static int
+same_mount(const char *a, const char *b)
+{
+	struct statx x = {0}, y = {0};
+
+	return statx(AT_FDCWD, a, 0, STATX_MNT_ID, &x) == 0 &&
+	       statx(AT_FDCWD, b, 0, STATX_MNT_ID, &y) == 0 &&
+	       x.stx_dev_major == y.stx_dev_major &&
+	       x.stx_dev_minor == y.stx_dev_minor &&
+	       x.stx_mnt_id == y.stx_mnt_id;
+}
+
 static int
 stage_open(struct outdir *d, struct err *e)
 {
 	const char *base = path_base(d->target);
-	struct stat in, at;
 
+	/* An exchange does not ask whether the old folder may be written. */
+	if (faccessat(AT_FDCWD, d->target, W_OK | X_OK, AT_EACCESS) < 0)
+		return err_sys(e, errno, "%s: cannot write to this folder",
+			       d->label);
 	stage_remove_dead(d->target, "");
-	d->beside = !holds_cwd(d->target) && stat(d->target, &at) == 0 &&
-		stat(d->parent, &in) == 0 && in.st_dev == at.st_dev;
+	d->beside = !holds_cwd(d->target) && same_mount(d->target, d->parent);
 	if (d->beside) {
 		stage_remove_dead(d->parent, base);
 		if (stage_make(d, d->parent, base) == 0)
@@ -202,15 +221,21 @@ stays_behind(const struct outdir *d, const char *name)
 	return !strcmp(name, OUTDIR_UNFINISHED) || d->is_old(d->ctx, name);
 }
 
-/* Files that are not part of the old set get a name in the new folder, too. */
+/*
+ * Files that are not part of the old set get a name in the new folder, too.
+ * Folders, whatever their names, cannot.
+ */
 static int
 carry_over(const struct outdir *d, DIR *old)
 {
 	struct dirent *f;
 
 	while (errno = 0, (f = readdir(old))) {
-		if (!strcmp(f->d_name, ".") || !strcmp(f->d_name, "..") ||
-		    stays_behind(d, f->d_name))
+		if (!strcmp(f->d_name, ".") || !strcmp(f->d_name, ".."))
+			continue;
+		if (f->d_type == DT_DIR)
+			return -1;
+		if (stays_behind(d, f->d_name))
 			continue;
 		if (linkat(dirfd(old), f->d_name, d->fd, f->d_name, 0) < 0 &&
 		    errno != EEXIST && errno != ENOENT)
@@ -257,6 +282,8 @@ exchange(struct outdir *d, struct err *e)
 	if (!old || fstat(dirfd(old), &st) < 0 || is_special(d, &st) ||
 	    carry_over(d, old) < 0)
 		goto out;
+	/* So that nobody takes it for left by a dead process. */
+	flock(dirfd(old), LOCK_EX | LOCK_NB);
 	r = sync_path(d->stage, d->label, e);
 	if (r < 0 || renameat2(AT_FDCWD, d->stage, AT_FDCWD, d->target,
 			       RENAME_EXCHANGE) < 0)
@@ -271,17 +298,18 @@ out:
 }
 
 static int
-mark(const struct outdir *d, struct err *e)
+mark(struct outdir *d, struct err *e)
 {
 	static const char text[] = "The files of this folder were being "
 		"replaced when the program was killed.\nRun it again.\n";
 	char *path = path_join(d->target, OUTDIR_UNFINISHED);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int bad = fd < 0 || write_all(fd, text, sizeof text - 1) < 0 ||
-		  fsync(fd) < 0;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int bad = fd < 0 ? errno != EEXIST :
+		  write_all(fd, text, sizeof text - 1) < 0 || fsync(fd) < 0;
 
 	if (bad)
 		err_sys(e, errno, "%s", path);
+	d->marked = fd >= 0;
 	if (fd >= 0)
 		close(fd);
 	free(path);
@@ -297,6 +325,15 @@ unmark(const struct outdir *d, struct err *e)
 		err_sys(e, errno, "%s", path);
 	free(path);
 	return e->set ? -1 : sync_path(d->target, d->label, e);
+}
+
+/* Nothing was replaced: the mark goes, unless a killed process has left it. */
+static void
+take_back(struct outdir *d, struct err *e)
+{
+	if (d->marked)
+		unmark(d, e);
+	d->marked = 0;
 }
 
 struct names {
@@ -351,9 +388,12 @@ is_extra(const struct outdir *d, const char *name)
 	       faccessat(d->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
-/* Rename the new files; then older ones that nothing replaces go. */
+/*
+ * Rename the new files; then older ones that nothing replaces go.  *moved is
+ * set if something was.
+ */
 static int
-move_all(struct outdir *d, struct err *e)
+move_all(struct outdir *d, int *moved, struct err *e)
 {
 	struct names new = {0}, extra = {0};
 	int to = open(d->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -366,6 +406,8 @@ move_all(struct outdir *d, struct err *e)
 		if (renameat(d->fd, new.v[i], to, new.v[i]) < 0)
 			err_sys(e, errno, "%s/%s: rename", d->label,
 				new.v[i]);
+		else
+			*moved = 1;
 	for (size_t i = 0; i < extra.n && !e->set; i++)
 		if (unlinkat(to, extra.v[i], 0) < 0 && errno != ENOENT)
 			err_sys(e, errno, "%s/%s: cannot remove the older "
@@ -380,11 +422,14 @@ move_all(struct outdir *d, struct err *e)
 static int
 replace_files(struct outdir *d, struct err *e)
 {
-	if (mark(d, e) < 0) {
-		unmark(d, e);
+	int moved = 0;
+
+	if (mark(d, e) < 0 || move_all(d, &moved, e) < 0) {
+		if (!moved)
+			take_back(d, e);
 		return -1;
 	}
-	if (move_all(d, e) < 0 || sync_path(d->target, d->label, e) < 0)
+	if (sync_path(d->target, d->label, e) < 0)
 		return -1;
 	if (rmdir(d->stage) < 0)
 		return err_sys(e, errno, "%s", d->stage);
@@ -426,7 +471,7 @@ outdir_commit_all(struct outdir **d, size_t n, struct err *e)
 		d[i]->made &= done != 1;
 	}
 	for (size_t i = 1; i < n && !appeared; i++)
-		unmark(d[i], e);
+		take_back(d[i], e);
 	for (size_t i = 0; i < n; i++)
 		outdir_abort(d[i]);
 	return e->set ? -1 : 0;

@@ -19,6 +19,7 @@ struct outdir {
 	int fd;				/* of it, locked */
 	int beside;			/* it is in parent, not in target */
 	int made;			/* the target is new */
+	int marked;			/* the last mark() put it there */
 	int live;			/* its place in live[], or -1 */
 	int unsynced[OUTDIR_UNSYNCED];	/* descriptors of whole files */
 	size_t nunsynced;

@@ -163,14 +163,15 @@ stage_make(struct outdir *d, const char *in, const char *base)
 		}
 		d->live = live_add(d->stage);
 		d->fd = open(d->stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (d->fd < 0)
+		if (d->fd < 0 && errno != ENOENT)
 			return -1;
 		/* Another process may have taken it for that of a dead one. */
-		if ((flock(d->fd, LOCK_EX | LOCK_NB) == 0 ||
+		if (d->fd >= 0 && (flock(d->fd, LOCK_EX | LOCK_NB) == 0 ||
 		     errno != EWOULDBLOCK) && stat(d->stage, &st) == 0)
 			return 0;
 		stage_keep(d);
-		close(d->fd);
+		if (d->fd >= 0)
+			close(d->fd);
 		d->fd = -1;
 	}
 }
@@ -186,7 +187,8 @@ stage_taken(const struct outdir *d)
 
 		if (!atomic_load(&live[i].on))
 			continue;
-		if (!strncmp(p, d->target, n) && p + n + 1 == in)
+		if (!strncmp(p, d->target, n) && p + n + 1 == in &&
+		    is_stage(in, ""))
 			return 1;	/* in the target */
 		if ((size_t)(in - p) == n - strlen(base) &&
 		    !strncmp(p, d->target, (size_t)(in - p)) &&
