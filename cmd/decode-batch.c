@@ -18,9 +18,9 @@
 struct options {
 	const char *tokenizer, *split, *window, *doc, *run, *out;
 	int format, order, ids, targets, json, check, doc_mask;
-	int64_t seq_len, random, seed, step, rank, batch, repeat, eot;
+	int64_t seq_len, random, seed, step, rank, batch, repeat, eot, places;
 	double doc_frac, rate;
-	int has_random, has_step, has_rank, ahead;
+	int has_places, has_random, has_step, has_rank, ahead;
 	int id_bytes, has_order, has_len, has_seed, has_batch, has_mask;
 	const char *const *paths;
 	size_t npaths;
@@ -119,6 +119,7 @@ check(const struct options *o, struct view_select *w, struct err *e)
 {
 	struct shard_check_opts c;
 	struct shard_check_report r;
+	struct shard_check_listing how = {w->out, o->json, w->view.wide, 0};
 	int hits;
 
 	shard_check_opts_init(&c);
@@ -138,10 +139,12 @@ check(const struct options *o, struct view_select *w, struct err *e)
 			(unsigned long long)r.tokens,
 			(unsigned long long)r.docs,
 			(unsigned long long)r.windows, hits, CHECK_N);
+	how.max = o->json && !o->has_places ? UINT64_MAX : (uint64_t)o->places;
+	if (output_put(w->out, &w->buf, e) < 0 ||
+	    shard_check_list(&r, &how, e) < 0)
+		hits = -1;
 	shard_check_report_clear(&r);
-	if (output_put(w->out, &w->buf, e) < 0)
-		return -1;
-	return hits ? EXIT_ANSWER : 0;
+	return hits > 0 ? EXIT_ANSWER : hits;
 }
 
 /* ---- wiring ---- */
@@ -283,7 +286,7 @@ main(int argc, char **argv)
 {
 	struct options o = {.doc_mask = 1, .batch = 16, .repeat = 100,
 		.doc_frac = 0.9, .rate = 1e-6, .eot = -1, .seed = 1, .step = -1,
-		.rank = -1};
+		.rank = -1, .places = 10};
 	const struct arg table[] = {
 		OPT_GROUP("What to show"),
 		OPT_STR("window", &o.window, "N[:COUNT]",
@@ -342,6 +345,9 @@ main(int argc, char **argv)
 			 .of = "check"),
 		OPT_INT("max-repeat", &o.repeat, "N", 1, 1e9,
 			"Longest accepted run of one token", .of = "check"),
+		OPT_INT("max-findings", &o.places, "N", 0, 9e15,
+			"Places listed per check; with --json, default all",
+			.given = &o.has_places, .of = "check"),
 		OPT_REAL("max-doc-frac", &o.doc_frac, "X", 0, 1,
 			 "Report a document with this share of a batch",
 			 .of = "check"),

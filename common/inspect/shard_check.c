@@ -14,7 +14,7 @@
 #include "inspect/shard_check_priv.h"
 #include "text/mojibake.h"
 
-enum { WORK = 1 << 20, CHUNK = 1 << 14, ASCII = 1, SPECIAL = 2 };
+enum { WORK = 1 << 20, ASCII = 1 };
 
 void
 shard_check_opts_init(struct shard_check_opts *o)
@@ -46,17 +46,19 @@ static void
 text_of(const struct checker *c, struct work *w, struct state *t, uint32_t id,
 	uint64_t record, uint64_t at)
 {
-	const struct vocab *v = c->o->vocab;
+	const struct vocab *v = c->o.vocab;
 
-	if (id >= v->n || (c->class[id] & SPECIAL))
+	if (id >= v->n || (c->class[id] & CHECK_SPECIAL))
 		mojibake_end(&t->m, 0);
 	else if (c->class[id] & ASCII)
-		mojibake_ascii(&t->m);
+		mojibake_ascii(&t->m, v->token[id].n);
 	else
 		mojibake_feed(&t->m, v->token[id].p, v->token[id].n);
 	if (t->m.replaced != t->replaced || t->m.mojibake != t->mojibake) {
-		see(&w->replaced, t->m.replaced - t->replaced, record, at);
-		see(&w->mojibake, t->m.mojibake - t->mojibake, record, at);
+		hit(w, HIT_REPLACED, t->m.replaced - t->replaced, record,
+			    at);
+		hit(w, HIT_MOJIBAKE, t->m.mojibake - t->mojibake, record,
+			    at);
 		t->replaced = t->m.replaced;
 		t->mojibake = t->m.mojibake;
 	}
@@ -71,19 +73,19 @@ chunk(const struct checker *c, struct work *w, struct state *t,
 
 	for (i = 0; i < n; i++) {
 		if (c->vocab && ids[i] >= c->vocab) {
-			if (w->ids.count == 0)
+			if (w->seen[HIT_IDS].count == 0)
 				w->bad_id = ids[i];
-			see(&w->ids, 1, record, at + i);
+			hit(w, HIT_IDS, 1, record, at + i);
 		}
 		t->run = ids[i] == t->last && t->run ? t->run + 1 : 1;
 		t->last = ids[i];
-		if (t->run == c->o->max_repeat + 1)
-			see(&w->repeat, 1, record, at + i + 1 - t->run);
+		if (t->run == c->o.max_repeat + 1)
+			hit(w, HIT_REPEAT, 1, record, at + i + 1 - t->run);
 		if (t->run > w->longest) {
 			w->longest = t->run;
 			w->repeated = ids[i];
 		}
-		if (c->o->vocab)
+		if (c->o.vocab)
 			text_of(c, w, t, ids[i], record, at + i);
 	}
 }
@@ -100,17 +102,17 @@ separators(const struct checker *c, struct work *w, const struct shard_doc *d,
 		at = done + i;
 		end = (at == 0 && d->first) || (at + 1 == len && d->last);
 		if (!end && (ids[i] == c->bos || ids[i] == c->eos))
-			see(&w->inside, 1, record, d->from + at);
+			hit(w, HIT_INSIDE, 1, record, d->from + at);
 	}
 	if (done == 0 && d->first && c->bos >= 0) {
 		w->begins++;
 		if (n == 0 || ids[0] != c->bos)
-			see(&w->no_bos, 1, record, 0);
+			hit(w, HIT_NO_BOS, 1, record, 0);
 	}
 	if (done + n == len && d->last && c->eos >= 0) {
 		w->ends++;
 		if (n == 0 || ids[n - 1] != c->eos)
-			see(&w->no_eos, 1, record, d->from + len);
+			hit(w, HIT_NO_EOS, 1, record, d->from + len);
 	}
 }
 
@@ -127,37 +129,50 @@ static void
 windows_in(const struct checker *c, struct work *w, const struct shard_doc *d,
 	   uint64_t record)
 {
-	uint64_t T = c->o->T, first, last;
+	uint64_t T = c->o.T, first, last;
 
 	if (T == 0)
 		return;
 	if (c->info->windows) {
-		see(&w->first_closed, d->end - d->start == T + 1, record,
+		hit(w, HIT_CLOSED, d->end - d->start == T + 1, record,
 		    d->from);
 		return;
 	}
 	first = (d->start + T - 1) / T;
 	last = d->end ? (d->end - 1) / T : 0;
 	if (last > first)
-		see(&w->first_closed, last - first, record,
+		hit(w, HIT_CLOSED, last - first, record,
 		    first * T - d->start);
+	while (w->list && ++first < last)	/* the others */
+		w->list->hit(w->list, HIT_CLOSED, first * T - d->start);
 }
 
-static int
-record(const struct checker *c, struct work *w, uint64_t k, uint32_t *ids,
-       struct err *e)
+static void
+begin(struct state *t, const struct work *w, int cut)
+{
+	memset(t, 0, sizeof(*t));
+	mojibake_init(&t->m, cut);
+	if (w->list) {
+		t->m.found = w->list->text;
+		t->m.ctx = w->list;
+	}
+}
+
+int
+shard_check_record(const struct checker *c, struct work *w, uint64_t k,
+		   uint32_t *ids, struct err *e)
 {
 	struct shard_doc d;
-	struct state t = {0};
+	struct state t;
 	uint64_t at, len;
 	size_t n;
 
 	if (shards_doc(c->s, k, &d, e) < 0)
 		return -1;
 	len = d.end - d.start;
-	mojibake_init(&t.m, !d.first);
+	begin(&t, w, !d.first);
 	w->docs += d.first;
-	w->longer += d.from + len > c->o->T && d.last;
+	w->longer += d.from + len > c->o.T && d.last;
 	if (d.last)
 		w->lengths[length_class(d.from + len)]++;
 	if (d.last && d.from + len > w->largest) {
@@ -166,7 +181,7 @@ record(const struct checker *c, struct work *w, uint64_t k, uint32_t *ids,
 	}
 	windows_in(c, w, &d, k);
 	for (at = 0; at < len || at == 0; at += n) {
-		n = len - at < CHUNK ? len - at : CHUNK;
+		n = len - at < CHECK_CHUNK ? len - at : CHECK_CHUNK;
 		if (shards_read(c->s, d.start + at, n, ids, e) < 0)
 			return -1;
 		chunk(c, w, &t, ids, n, k, d.from + at);
@@ -175,7 +190,7 @@ record(const struct checker *c, struct work *w, uint64_t k, uint32_t *ids,
 			break;
 	}
 	mojibake_end(&t.m, !d.last);
-	see(&w->replaced, t.m.replaced - t.replaced, k, d.from + len);
+	hit(w, HIT_REPLACED, t.m.replaced - t.replaced, k, d.from + len);
 	progress_add(len);
 	return 0;
 }
@@ -211,25 +226,22 @@ work_read(void *ctx, struct err *e)
 	return w;
 }
 
-static int
-work_do(void *ctx, void *item, int worker, struct err *e)
+int
+shard_check_unit(const struct checker *c, struct work *w, uint32_t *ids,
+		 struct err *e)
 {
-	struct checker *c = ctx;
-	struct work *w = item;
-	uint32_t ids[CHUNK];
-	struct state t = {0};
+	struct state t;
 	uint64_t k;
 	size_t n;
 	int r = 0;
 
-	(void)worker;
 	for (k = w->from; c->info->pieces && r == 0 && k < w->to; k++)
-		r = record(c, w, k, ids, e);
+		r = shard_check_record(c, w, k, ids, e);
 	if (c->info->pieces)
 		return r;
-	mojibake_init(&t.m, 1);		/* no boundaries: one text */
+	begin(&t, w, 1);		/* no boundaries: one text */
 	for (; k < w->to; k += n) {
-		n = w->to - k < CHUNK ? w->to - k : CHUNK;
+		n = w->to - k < CHECK_CHUNK ? w->to - k : CHECK_CHUNK;
 		if (shards_read(c->s, k, n, ids, e) < 0)
 			return -1;
 		chunk(c, w, &t, ids, n, 0, k);
@@ -239,26 +251,37 @@ work_do(void *ctx, void *item, int worker, struct err *e)
 }
 
 static int
+work_do(void *ctx, void *item, int worker, struct err *e)
+{
+	uint32_t ids[CHECK_CHUNK];
+
+	(void)worker;
+	return shard_check_unit(ctx, item, ids, e);
+}
+
+static int
 work_sum(void *ctx, void *item, struct err *e)
 {
-	struct work *s = &((struct checker *)ctx)->sum, *w = item;
+	struct checker *c = ctx;
+	struct work *s = &c->sum, *w = item;
+	unsigned mask = 0;
 	size_t i;
 
 	(void)e;
-	if (w->ids.count && s->ids.count == 0)
+	if (w->seen[HIT_IDS].count && s->seen[HIT_IDS].count == 0)
 		s->bad_id = w->bad_id;
 	if (w->longest > s->longest) {
 		s->longest = w->longest;
 		s->repeated = w->repeated;
 	}
-	seen_add(&s->ids, &w->ids);
-	seen_add(&s->replaced, &w->replaced);
-	seen_add(&s->mojibake, &w->mojibake);
-	seen_add(&s->repeat, &w->repeat);
-	seen_add(&s->no_bos, &w->no_bos);
-	seen_add(&s->no_eos, &w->no_eos);
-	seen_add(&s->inside, &w->inside);
-	seen_add(&s->first_closed, &w->first_closed);
+	for (i = 0; i < HIT_N; i++) {
+		seen_add(&s->seen[i], &w->seen[i]);
+		mask |= (unsigned)(w->seen[i].count > 0) << i;
+	}
+	if (mask) {
+		GROW(c->unit, c->unit_cap, c->nunit + 1);
+		c->unit[c->nunit++] = (struct unit){w->from, w->to, mask};
+	}
 	s->begins += w->begins;
 	s->ends += w->ends;
 	s->docs += w->docs;
@@ -282,14 +305,14 @@ work_drop(void *ctx, void *item)
 static void
 classify(struct checker *c)
 {
-	const struct vocab *v = c->o->vocab;
+	const struct vocab *v = c->o.vocab;
 	uint32_t i;
 	size_t k;
 
 	c->class = xcalloc(v->n, 1);
 	for (i = 0; i < v->n; i++) {
 		if (!v->token[i].p || (v->flags[i] & VOCAB_SPECIAL)) {
-			c->class[i] = SPECIAL;
+			c->class[i] = CHECK_SPECIAL;
 			continue;
 		}
 		for (k = 0; k < v->token[i].n; k++)
@@ -302,29 +325,50 @@ classify(struct checker *c)
 
 int
 shard_check_run(const struct shards *s, const struct shard_check_opts *o,
-	  struct shard_check_report *r, struct err *e)
+		struct shard_check_report *r, struct err *e)
 {
-	struct checker c = {.s = s, .info = shards_info(s), .o = o};
-	struct pipeline p = {&c, work_read, work_do, work_sum, work_drop};
+	struct checker *c = xcalloc(1, sizeof(*c));
+	struct pipeline p = {c, work_read, work_do, work_sum, work_drop};
 	int bad;
 
 	memset(r, 0, sizeof(*r));
-	c.vocab = o->vocab ? o->vocab->n : c.info->vocab;
-	c.bos = c.info->bos >= 0 || !o->vocab ? c.info->bos : o->vocab->bos;
-	c.eos = c.info->eos >= 0 || !o->vocab ? c.info->eos : o->vocab->eos;
-	if (c.bos < 0 && c.info->format != SHARD_ASSAY)
-		c.bos = c.eos;		/* GPT-2's one id, for both */
+	r->c = c;
+	c->s = s;
+	c->info = shards_info(s);
+	c->o = *o;
+	c->vocab = o->vocab ? o->vocab->n : c->info->vocab;
+	c->bos = c->info->bos >= 0 || !o->vocab ? c->info->bos : o->vocab->bos;
+	c->eos = c->info->eos >= 0 || !o->vocab ? c->info->eos : o->vocab->eos;
+	if (c->bos < 0 && c->info->format != SHARD_ASSAY)
+		c->bos = c->eos;	/* GPT-2's one id, for both */
 	if (o->vocab)
-		classify(&c);
-	r->tokens = c.info->tokens;
+		classify(c);
+	r->tokens = c->info->tokens;
 	r->windows = shards_windows(s, o->T);
 	progress_start("checking", "tokens", r->tokens);
 	bad = pipeline_run(&p, o->threads, e);
 	progress_stop();
-	r->docs = c.sum.docs;
+	r->docs = c->sum.docs;
 	if (bad == 0)
-		bad = shards_verify(s, e) || shard_check_find(&c, r, e);
-	free(c.class);
+		bad = shards_verify(s, e) || shard_check_find(c, r, e);
+	if (bad || e->set)
+		shard_check_report_clear(r);
 	return bad || e->set ? -1 : 0;
 }
 
+void
+shard_check_report_clear(struct shard_check_report *r)
+{
+	size_t i;
+
+	for (i = 0; i < CHECK_N; i++) {
+		buf_clear(&r->v[i].what);
+		buf_clear(&r->v[i].where);
+	}
+	free(r->batch);
+	if (r->c) {
+		free(r->c->class);
+		free(r->c->unit);
+		free(r->c);
+	}
+}

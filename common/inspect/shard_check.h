@@ -11,6 +11,7 @@
 #include "record/order.h"
 #include "record/shard.h"
 #include "record/vocab.h"
+#include "stream/output.h"
 
 enum shard_check {
 	CHECK_TOKENIZER,	/* not the one that the shard was packed with */
@@ -45,20 +46,43 @@ struct shard_check_found {
 	uint64_t token;		/* ... and the token in it */
 };
 
+/* A batch that one document fills: at this step, from this token on. */
+struct shard_check_batch {
+	uint64_t record, token, step;
+};
+
 struct shard_check_report {
 	struct shard_check_found v[CHECK_N];
 	uint64_t tokens, docs, windows;
+	/* private */
+	struct checker *c;
+	unsigned listed;	/* what has places to list */
+	struct shard_check_batch *batch;
+	size_t nbatch, batch_cap;
 };
 
+/* s and o->vocab are borrowed until shard_check_report_clear(). */
 int shard_check_run(const struct shards *s, const struct shard_check_opts *o,
-	      struct shard_check_report *r, struct err *e);
+		    struct shard_check_report *r, struct err *e);
 /*
  * Append the findings: a table with a heading, in columns if wide, else with
  * tabs; or JSON Lines; nothing if there are none.  Returns their number.
  */
 int shard_check_report_put(const struct shard_check_report *r, int json,
-			   int wide,
-		     struct buf *out);
+			   int wide, struct buf *out);
+/*
+ * Write where each was found, up to max places of each check, in the order of
+ * the stream (batches last): a table after an empty line, or JSON Lines.  The
+ * units with findings are read again.  Memory: 24 bytes for each place in one
+ * document.
+ */
+struct shard_check_listing {
+	struct output *out;
+	int json, wide;
+	uint64_t max;
+};
+int shard_check_list(const struct shard_check_report *r,
+		     const struct shard_check_listing *l, struct err *e);
 void shard_check_report_clear(struct shard_check_report *r);
 
 #endif

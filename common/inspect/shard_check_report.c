@@ -3,10 +3,10 @@
  */
 #include <stdio.h>
 
-#include "inspect/shard_check.h"
+#include "inspect/shard_check_priv.h"
 #include "stream/json.h"
 
-static const char *const check_name[CHECK_N] = {
+const char *const check_names[CHECK_N] = {
 	[CHECK_TOKENIZER] = "tokenizer", [CHECK_IDS] = "ids",
 	[CHECK_REPLACED] = "replaced", [CHECK_MOJIBAKE] = "mojibake",
 	[CHECK_BOUNDS] = "bounds", [CHECK_SEPARATORS] = "separators",
@@ -82,20 +82,9 @@ shard_check_report_put(const struct shard_check_report *r, int json, int wide,
 		if (n++ == 0 && !json)
 			put_head(what, out);
 		if (json)
-			put_json(check_name[i], &r->v[i], out);
+			put_json(check_names[i], &r->v[i], out);
 		else
-			put_row(check_name[i], &r->v[i], what, out);
+			put_row(check_names[i], &r->v[i], what, out);
 	}
 	return n;
-}
-
-void
-shard_check_report_clear(struct shard_check_report *r)
-{
-	size_t i;
-
-	for (i = 0; i < CHECK_N; i++) {
-		buf_clear(&r->v[i].what);
-		buf_clear(&r->v[i].where);
-	}
 }

@@ -431,3 +431,27 @@ vocab_decode(const struct vocab *v, const uint32_t *ids, size_t n,
 	}
 	return 0;
 }
+
+int
+vocab_puts_space(const struct vocab *v, int64_t after)
+{
+	if (after < 0)
+		return v->add_prefix_space || v->sp_prepend;
+	return (v->add_prefix_space || v->sp_prepend == VOCAB_PREPEND_EACH ||
+		v->sp_prepend == VOCAB_PREPEND_ALWAYS) &&
+		vocab_added(v, (uint32_t)after);
+}
+
+uint64_t
+vocab_text_bytes(const struct vocab *v, struct span t, int space_put)
+{
+	uint64_t n = t.n;
+	size_t i;
+
+	if (v->kind != VOCAB_SENTENCEPIECE)
+		return n - (space_put && n && t.p[0] == ' ');
+	for (i = 2; i < t.n; i++)
+		if (!memcmp(t.p + i - 2, VOCAB_SPACE, 3))
+			n -= 2;
+	return n - (space_put && t.n > 2 && !memcmp(t.p, VOCAB_SPACE, 3));
+}

@@ -163,6 +163,19 @@ uint32_t vocab_byte_char(unsigned byte);
 int vocab_char_byte(uint32_t c);
 
 /*
+ * Does the tokenizer put a space in front of a text that follows token
+ * `after`?  -1: at the start of a document or after a special token.  A
+ * document's own leading space looks the same, and is taken for it.
+ */
+int vocab_puts_space(const struct vocab *v, int64_t after);
+
+/*
+ * Bytes that a document has for t, the bytes of a token or the first of them:
+ * SentencePiece's U+2581 is a space, and a space that was put is none.
+ */
+uint64_t vocab_text_bytes(const struct vocab *v, struct span t, int space_put);
+
+/*
  * Append the text of ids; for SentencePiece U+2581 becomes a space and the
  * leading one is removed.  skip_special omits special tokens.  -1: an id
  * without a token (the message has position and id).

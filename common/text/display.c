@@ -56,7 +56,7 @@ put_bytes(const char *p, size_t n, struct buf *out)
 		buf_printf(out, "<0x%02X>", (unsigned char)p[i]);
 }
 
-/* line: as one line of a table. */
+/* line: as one line of a table.  v NULL: what is special is unknown. */
 static void
 put_run(const struct vocab *v, const char *p, size_t n, int line,
 	struct buf *out)
@@ -76,15 +76,21 @@ put_run(const struct vocab *v, const char *p, size_t n, int line,
 		} else if (is_control((const unsigned char *)p + i, k) &&
 			   p[i] != '\n' && p[i] != '\t') {
 			put_bytes(p + i, k, out);
-		} else if (v->kind == VOCAB_SENTENCEPIECE && k == 3 &&
+		} else if (v && v->kind == VOCAB_SENTENCEPIECE && k == 3 &&
 			   memcmp(p + i, VOCAB_SPACE, 3) == 0) {
 			buf_putc(out, ' ');
 		} else {
-			if (vocab_special_at(v, p + i, n - i))
+			if (v && vocab_special_at(v, p + i, n - i))
 				buf_putc(out, '\\');
 			buf_put(out, p + i, k);
 		}
 	}
+}
+
+void
+display_bytes(const char *p, size_t n, int line, struct buf *out)
+{
+	put_run(NULL, p, n, line, out);
 }
 
 static int

@@ -20,6 +20,9 @@ void display_text(const struct vocab *v, const uint32_t *ids, size_t n,
 /* One token on one line of a table, with \n \t \\ escaped. */
 void display_token(const struct vocab *v, uint32_t id, struct buf *out);
 
+/* n bytes of documents, the same way; line: on one line of a table. */
+void display_bytes(const char *p, size_t n, int line, struct buf *out);
+
 /* Columns of a terminal that n bytes of valid UTF-8 take (uc_columns()). */
 size_t display_columns(const char *p, size_t n);
 

@@ -49,6 +49,27 @@ certain(const uint8_t *b)
 }
 
 static void
+count(struct mojibake *m, int replaced, uint64_t at)
+{
+	*(replaced ? &m->replaced : &m->mojibake) += 1;
+	if (m->found)
+		m->found(m->ctx, replaced, at);
+}
+
+/* One more wrong character in a row. */
+static void
+add_wrong(struct mojibake *m)
+{
+	m->row++;
+	if (m->row == 2 && !m->counted)
+		count(m, 0, m->before);
+	m->counted = m->row > 1 || certain(m->byte);
+	if (m->counted)
+		count(m, 0, m->first);
+	m->before = m->first;
+}
+
+static void
 end_row(struct mojibake *m)
 {
 	m->have = m->want = m->row = 0;
@@ -61,17 +82,13 @@ code_point(struct mojibake *m, uint32_t c)
 
 	m->begun = 1;
 	if (c == 0xfffd)
-		m->replaced++;
+		count(m, 1, m->start);
 	if (m->have && b >= 0x80 && b < 0xc0) {
 		m->byte[m->have++] = (uint8_t)b;
 		if (m->have < m->want)
 			return;
 		m->have = 0;
-		m->row++;
-		if (certain(m->byte))
-			m->mojibake++;
-		else if (m->row > 1)
-			m->mojibake += m->row == 2 ? 2 : 1;
+		add_wrong(m);
 		return;
 	}
 	if (m->have)
@@ -79,6 +96,7 @@ code_point(struct mojibake *m, uint32_t c)
 	if (c >= 0xc2 && c < 0xf5) {
 		m->byte[0] = (uint8_t)c;
 		m->have = 1;
+		m->first = m->start;
 		m->want = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 	} else {
 		end_row(m);
@@ -88,7 +106,7 @@ code_point(struct mojibake *m, uint32_t c)
 static void
 broken(struct mojibake *m)
 {
-	m->replaced++;
+	count(m, 1, m->start);
 	m->need = 0;
 	end_row(m);
 }
@@ -112,6 +130,7 @@ mojibake_feed(struct mojibake *m, const char *p, size_t n)
 		}
 		if (m->need)
 			broken(m);
+		m->start = m->at + (uint64_t)(s - (const unsigned char *)p);
 		if (*s < 0x80) {
 			code_point(m, *s);
 		} else if (*s < 0xc0) {
@@ -127,14 +146,16 @@ mojibake_feed(struct mojibake *m, const char *p, size_t n)
 				broken(m);
 		}
 	}
+	m->at += n;
 }
 
 void
-mojibake_ascii(struct mojibake *m)
+mojibake_ascii(struct mojibake *m, size_t n)
 {
 	if (m->need)
 		broken(m);
 	m->begun = 1;
+	m->at += n;
 	end_row(m);
 }
 

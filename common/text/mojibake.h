@@ -17,6 +17,9 @@
 struct mojibake {
 	uint64_t replaced;	/* U+FFFD, and bytes that are not UTF-8 */
 	uint64_t mojibake;	/* characters read wrongly */
+	/* Called for each, with the byte at which it begins; NULL: nobody. */
+	void (*found)(void *ctx, int replaced, uint64_t at);
+	void *ctx;
 	/* private */
 	uint32_t cp;		/* of the character being read */
 	int need;		/* bytes of it to come */
@@ -25,13 +28,17 @@ struct mojibake {
 	uint8_t byte[4];	/* Latin-1 bytes of the characters read */
 	int have, want;
 	int row;		/* wrong characters in a row */
+	int counted;		/* the last of them was */
+	uint64_t at;		/* bytes so far */
+	uint64_t start;		/* of the character being read ... */
+	uint64_t first, before;	/* ... and of wrong ones: the last two */
 };
 
 /* cut: the text may begin inside a character. */
 void mojibake_init(struct mojibake *m, int cut);
 void mojibake_feed(struct mojibake *m, const char *p, size_t n);
-/* Any positive number of ASCII bytes. */
-void mojibake_ascii(struct mojibake *m);
+/* n > 0 ASCII bytes */
+void mojibake_ascii(struct mojibake *m, size_t n);
 /* The text ends here; cut: it may end inside a character. */
 void mojibake_end(struct mojibake *m, int cut);
 

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/search.h"
 #include "model/decode.h"
 #include "tokenizer/ids.h"
 #include "train/interrupt.h"
@@ -47,39 +46,6 @@ is_text(const struct job *j, int32_t id)
 		!(v->flags[id] & VOCAB_SPECIAL) && !is_around(j, id);
 }
 
-/*
- * Does the tokenizer put a space in front of what follows id?  first: a
- * document begins there.  A document's own leading space looks the same, and
- * is taken for it.
- */
-static int
-puts_space(const struct job *j, int32_t id, int first)
-{
-	const struct vocab *v = j->data.vocab;
-
-	if (first || !is_text(j, id))
-		return v->add_prefix_space || v->sp_prepend;
-	return (v->add_prefix_space || v->sp_prepend == VOCAB_PREPEND_EACH ||
-		v->sp_prepend == VOCAB_PREPEND_ALWAYS) &&
-	       vocab_added(v, (uint32_t)id);
-}
-
-/* Bytes of the text of a token; SentencePiece's U+2581 is a space. */
-static uint64_t
-text_bytes(const struct vocab *v, int32_t id, int space_put)
-{
-	const struct span *t = &v->token[id];
-	uint64_t n = t->n;
-	size_t i;
-
-	if (v->kind != VOCAB_SENTENCEPIECE)
-		return n - (space_put && n && t->p[0] == ' ');
-	for (i = 2; i < t->n; i++)
-		if (!memcmp(t->p + i - 2, VOCAB_SPACE, 3))
-			n -= 2;
-	return n - (space_put && t->n > 2 && !memcmp(t->p, VOCAB_SPACE, 3));
-}
-
 /* b has n windows; first: (n, T), 1 where a target begins a document. */
 static void
 add_losses(const struct job *j, const struct batch *b, int64_t n,
@@ -89,7 +55,7 @@ add_losses(const struct job *j, const struct batch *b, int64_t n,
 	int64_t i;
 
 	for (i = 0; i < n * j->o.seq_len; i++) {
-		int32_t id = b->target[i];
+		int32_t id = b->target[i], after = b->tok[i];
 
 		if (id < 0)
 			continue;
@@ -97,9 +63,11 @@ add_losses(const struct job *j, const struct batch *b, int64_t n,
 		s->tokens++;
 		if (!v || !is_text(j, id))
 			continue;
+		if (first[i] || !is_text(j, after))
+			after = -1;
 		s->text_loss += j->tr.loss[i];
-		s->bytes += text_bytes(v, id, puts_space(j, b->tok[i],
-							 first[i]));
+		s->bytes += vocab_text_bytes(v, v->token[id],
+					     vocab_puts_space(v, after));
 	}
 }
 

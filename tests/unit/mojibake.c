@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -42,11 +43,59 @@ count(const char *s, uint64_t mojibake, uint64_t replaced)
 	}
 }
 
+static char places[256];
+
+static void
+on_found(void *ctx, int replaced, uint64_t at)
+{
+	size_t n = strlen(places);
+
+	snprintf(places + n, sizeof places - n, "%s%c%d", n ? " " : "",
+		 replaced ? 'r' : 'm', (int)at);
+	assert_ptr_equal(ctx, places);
+}
+
+/* Where each begins: a wrong character at the first of its characters. */
+static void
+where(const char *s, const char *want)
+{
+	size_t step, n = strlen(s), i, k;
+
+	for (step = 1; step < 6; step++) {
+		struct mojibake m;
+
+		places[0] = 0;
+		mojibake_init(&m, 0);
+		m.found = on_found;
+		m.ctx = places;
+		for (i = 0; i < n; i += k) {
+			k = n - i < step ? n - i : step;
+			mojibake_feed(&m, s + i, k);
+		}
+		mojibake_end(&m, 0);
+		assert_string_equal(places, want);
+	}
+}
+
+static void
+place(void **state)
+{
+	(void)state;
+	where("CafÃ©", "m3");
+	where("ÐœÐ¾", "m0 m4");		/* the first is certain only now */
+	where("xÃ©Ð¾ y", "m1 m5");
+	where("xÐ¾Ã© y", "m1 m5");
+	where("a\xef\xbf\xbd" "b\xff" "c\xc3", "r1 r5 r7");
+	where("a\xe4\xb8" "b\xc3\xa9\x80", "r1 r6");
+}
+
 static void
 found(void **state)
 {
 	(void)state;
 	count("CafÃ©", 1, 0);
+	count("Ã©Ð¾", 2, 0);	/* one that is certain, and its neighbour */
+	count("Ð¾Ã©", 2, 0);
 	count("donâ€™t â€œhere", 2, 0);		/* Windows-1252 */
 	count("don\xc3\xa2\xc2\x80\xc2\x99t", 1, 0);	/* Latin-1 */
 	count("Ã¼ber MÃ¤dchen", 2, 0);
@@ -100,7 +149,7 @@ cut_at_the_edges(void **state)
 	assert_int_equal(m.replaced, 1);
 	mojibake_init(&m, 0);
 	mojibake_feed(&m, "\xe4\xb8", 2);
-	mojibake_ascii(&m);		/* a cut inside is a fault */
+	mojibake_ascii(&m, 1);		/* a cut inside is a fault */
 	assert_int_equal(m.replaced, 1);
 }
 
@@ -109,6 +158,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(found),
+		cmocka_unit_test(place),
 		cmocka_unit_test(honest),
 		cmocka_unit_test(broken),
 		cmocka_unit_test(cut_at_the_edges),
