@@ -354,7 +354,7 @@ packed() {
 		decode-batch --tokenizer tokenizer.json --check t
 		run decode-batch --seq-len 16 --window 0 --ids t
 		[ "$status" -eq 2 ]
-		[[ "$output" == *"--seq-len 32"* ]]
+		[[ "$output" == *"its windows have 32 tokens, not 16" ]]
 	done
 	pack -q --tokenizer tokenizer.json --seq-len 64 --policy best-fit \
 		-o t docs.jsonl
