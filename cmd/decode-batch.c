@@ -2,7 +2,7 @@
  * decode-batch - show what a model sees by decoding windows of shards
  *
  * Shards and windows come from record/shard.h, the order of a run from
- * record/order.h, as in lm-train.  inspect/window_view.h displays them,
+ * order/plan.h, as in lm-train.  inspect/window_view.h displays them,
  * inspect/shard_check.h checks them.
  */
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/mem.h"
 #include "inspect/run_data.h"
 #include "inspect/shard_check.h"
 #include "inspect/view_select.h"
@@ -29,6 +30,12 @@ struct options {
 	struct plan_part part;		/* batches; borrows data */
 };
 
+/* All files are one set of shards, or each is a source of a mixture. */
+struct sources {
+	struct shards **v;
+	size_t n;
+};
+
 /* Only steps that were trained, unless --ahead. */
 static int
 check_step(const struct options *o, struct err *e)
@@ -44,6 +51,27 @@ check_step(const struct options *o, struct err *e)
 	return err_set(e, "%s/train.jsonl: step %lld was not trained, the last"
 		       " one is %lld (--ahead shows what a later step would"
 		       " see)", o->run, (long long)o->step, (long long)last);
+}
+
+/*
+ * A step of a mixture needs all sources.  Otherwise windows are those of one
+ * source, which must be one of the run.
+ */
+static int
+choose_sources(struct options *o, struct err *e)
+{
+	const struct plan_part *p = &o->part;
+
+	if (!p->mix || (o->has_step && o->npaths == p->mix->n))
+		return 0;
+	if (o->has_step)
+		return err_set(e, "run %s mixes %zu sources, but there are %zu"
+			       " FILEs: name all, in their order", o->run,
+			       p->mix->n, o->npaths);
+	if (o->paths == (const char *const *)p->data)
+		return err_set(e, "run %s mixes %zu sources: name one as FILE,"
+			       " such as %s", o->run, p->mix->n, p->data[0]);
+	return 0;
 }
 
 /* Values of the run, unless options override them. */
@@ -81,6 +109,8 @@ from_run(struct options *o, struct run_data *r, struct err *e)
 		o->doc_mask = p->doc_mask;
 	if (o->has_order || o->has_len || o->has_seed || o->has_batch)
 		o->part.step = o->part.sample = 0;
+	if (choose_sources(o, e) < 0)
+		return -1;
 	if (!o->has_rank || (uint64_t)o->rank < r->world_size)
 		return 0;
 	return err_set(e, "%s/config.json: no rank %lld: \"world_size\" "
@@ -96,12 +126,14 @@ set_batches(struct options *o, const struct shards *s, uint32_t T)
 	o->part.seed = (uint64_t)o->seed;
 	o->part.batch_size = (uint64_t)o->batch;
 	o->part.seq_len = T;
-	o->part.windows = shards_windows(s, T);
+	if (!o->part.mix)
+		o->part.windows = shards_windows(s, T);
 }
 
 /* Rank r of W has windows [r*B/W, (r+1)*B/W) of the step's batch. */
 static int
-show_step(const struct options *o, struct view_select *w, struct err *e)
+show_step(const struct options *o, const struct sources *s,
+	  struct view_select *w, struct err *e)
 {
 	uint64_t B = o->part.batch_size, W = o->data.world_size, from = 0;
 	uint64_t to = B;
@@ -110,7 +142,8 @@ show_step(const struct options *o, struct view_select *w, struct err *e)
 		from = (uint64_t)o->rank * B / W;
 		to = ((uint64_t)o->rank + 1) * B / W;
 	}
-	return view_select_step(w, &o->part, (uint64_t)o->step, from, to, e);
+	return view_select_step(w, &o->part, s->v, (uint64_t)o->step, from, to,
+				e);
 }
 
 /* Status 0 or 1, or -1. */
@@ -151,7 +184,8 @@ check(const struct options *o, struct view_select *w, struct err *e)
 
 /* The shards are not those of the run, or of one of its steps. */
 static int
-other_shards(const struct options *o, uint64_t hash, struct err *e)
+other_shards(const struct options *o, const char *path, uint64_t hash,
+	     uint64_t expected, struct err *e)
 {
 	char step[40] = "";
 
@@ -159,9 +193,32 @@ other_shards(const struct options *o, uint64_t hash, struct err *e)
 		snprintf(step, sizeof step, "step %lld of ",
 			 (long long)o->step);
 	return err_set(e, "%s: not the shards that %srun %s was trained on:"
-		       " content hash %016llx, expected %016llx", o->paths[0],
-		       step, o->run, (unsigned long long)hash,
-		       (unsigned long long)o->part.hash);
+		       " content hash %016llx, expected %016llx", path, step,
+		       o->run, (unsigned long long)hash,
+		       (unsigned long long)expected);
+}
+
+/* Is it what the run was trained on?  paths: those of s; i: its number. */
+static int
+check_hash(const struct options *o, const struct shards *s,
+	   const char *const *paths, size_t i, struct err *e)
+{
+	const struct mixture *m = o->part.mix;
+	uint64_t is = shards_info(s)->hash, expected = o->part.hash;
+	size_t k;
+
+	if (m && !o->has_step) {
+		for (k = 0; k < m->n; k++)
+			if (m->v[k].hash == is)
+				return 0;
+		return err_set(e, "%s: not a source of run %s: content hash"
+			       " %016llx", paths[0], o->run,
+			       (unsigned long long)is);
+	}
+	if (m)
+		expected = m->v[i].hash;
+	return !expected || is == expected ? 0 :
+		other_shards(o, paths[0], is, expected, e);
 }
 
 /* Name the step whose shards are gone. */
@@ -178,7 +235,8 @@ add_step(const struct options *o, struct err *e)
 }
 
 static struct shards *
-open_shards(const struct options *o, const struct vocab *v, struct err *e)
+open_shards(const struct options *o, const struct vocab *v,
+	    const char *const *paths, size_t npaths, size_t i, struct err *e)
 {
 	struct shard_hint h;
 	struct shards *s;
@@ -192,14 +250,50 @@ open_shards(const struct options *o, const struct vocab *v, struct err *e)
 		h.bos = v->bos;
 		h.eos = o->eot >= 0 ? o->eot : v->eos;
 	}
-	s = shards_open_hint(o->paths, o->npaths, &h, e);
+	s = shards_open_hint(paths, npaths, &h, e);
 	if (!s)
 		add_step(o, e);
-	if (!s || !o->part.hash || shards_info(s)->hash == o->part.hash)
+	if (!s || check_hash(o, s, paths, i, e) == 0)
 		return s;
-	other_shards(o, shards_info(s)->hash, e);
 	shards_close(s);
 	return NULL;
+}
+
+static void
+warn_if_other(const struct options *o, const struct shards *s,
+	      const struct vocab *v)
+{
+	uint64_t packed = shards_info(s)->fingerprint;
+
+	if (v && !o->check && packed && packed != v->fingerprint)
+		warn("%s: the shards were packed with another tokenizer: the "
+		     "text may be wrong", o->tokenizer);
+}
+
+static void
+close_sources(struct sources *s)
+{
+	while (s->n)
+		shards_close(s->v[--s->n]);
+	free(s->v);
+}
+
+static int
+open_sources(const struct options *o, const struct vocab *v,
+	     struct sources *s, struct err *e)
+{
+	int one = !o->part.mix || !o->has_step;
+	size_t n = one ? 1 : o->part.mix->n;
+
+	s->v = xcalloc(n, sizeof *s->v);
+	for (; s->n < n; s->n++) {
+		s->v[s->n] = open_shards(o, v, o->paths + s->n,
+					 one ? o->npaths : 1, s->n, e);
+		if (!s->v[s->n])
+			return -1;
+		warn_if_other(o, s->v[s->n], v);
+	}
+	return 0;
 }
 
 static void
@@ -226,12 +320,30 @@ consistent(struct options *o, const struct args *a)
 		args_usage(a, "no FILE, and stdin is a terminal");
 }
 
+/* What the options ask for: 0, 1 or -1. */
+static int
+show(const struct options *o, const struct sources *s, struct view_select *w,
+     struct err *e)
+{
+	if (o->check)
+		return check(o, w, e);
+	if (o->doc)
+		return view_select_doc(w, o->doc, e);
+	if (o->has_step)
+		return show_step(o, s, w, e);
+	if (o->has_random)
+		return view_select_random(w, (uint64_t)o->seed,
+					  (uint64_t)o->random, e);
+	return view_select_windows(w, o->first, o->count, e);
+}
+
 static int
 run(struct options *o, struct err *e)
 {
 	struct view_select w = {0};
 	struct vocab *v = NULL;
-	struct shards *s;
+	struct sources all = {0};
+	const struct shards *s;
 	uint32_t T;
 	int r = -1;
 
@@ -241,13 +353,11 @@ run(struct options *o, struct err *e)
 		return -1;
 	if (o->tokenizer && !(v = vocab_load(o->tokenizer, o->split, e)))
 		return -1;
-	if (!(s = open_shards(o, v, e)))
+	if (open_sources(o, v, &all, e) < 0)
 		return -1;
-	if (v && !o->check && shards_info(s)->fingerprint &&
-	    shards_info(s)->fingerprint != v->fingerprint &&
-	    !args_common.quiet)
-		warn("%s: the shards were packed with another tokenizer: the "
-		     "text may be wrong", o->tokenizer);
+	s = all.v[0];
+	if (!o->has_step)
+		o->part.mix = NULL;
 	T = o->seq_len ? (uint32_t)o->seq_len : shards_info(s)->seq_len;
 	if (T == 0 && !o->check && !o->doc)
 		err_set(e, "the shards have no window length: give --seq-len");
@@ -257,25 +367,17 @@ run(struct options *o, struct err *e)
 	w.view.doc_mask = o->doc_mask;
 	set_batches(o, s, T);
 	w.view.wide = !o->out && isatty(STDOUT_FILENO);
+	if (o->part.mix)
+		w.view.source = o->part.data[0];
 	window_view_heading(&w.view, w.form, &w.buf);
-	if (o->check)
-		r = check(o, &w, e);
-	else if (o->doc)
-		r = view_select_doc(&w, o->doc, e);
-	else if (o->has_step)
-		r = show_step(o, &w, e);
-	else if (o->has_random)
-		r = view_select_random(&w, (uint64_t)o->seed,
-				       (uint64_t)o->random, e);
-	else
-		r = view_select_windows(&w, o->first, o->count, e);
+	r = show(o, &all, &w, e);
 	if (r < 0)
 		output_abort(w.out);
 	else if (output_commit(w.out, e) < 0)
 		r = -1;
 	window_view_clear(&w.view);
 	buf_clear(&w.buf);
-	shards_close(s);
+	close_sources(&all);
 	vocab_free(v);
 	run_data_clear(&o->data);
 	return r;

@@ -95,6 +95,7 @@ static void
 report_start(const struct job *j)
 {
 	const struct kernels *k = j->tr.k;
+	size_t i;
 
 	if (!args_summary())
 		return;
@@ -110,6 +111,11 @@ report_start(const struct job *j)
 		(unsigned long long)j->data.id.windows,
 		(long long)j->o.seq_len, (long long)j->o.batch_size,
 		(long long)j->o.micro_batch);
+	for (i = 0; j->data.mix && i < j->data.mix->n; i++)
+		fprintf(stderr, "%s: share %.6g of %s, %llu windows\n",
+			j->run.path, mixture_share(j->data.mix, i),
+			j->data.paths[i],
+			(unsigned long long)j->data.mix->v[i].windows);
 }
 
 static void

@@ -3,7 +3,7 @@
  *
  * config.json has the shards and the order; "tokenizer" is an absolute path or
  * null, "world_size" the number of ranks (absent: 1), the other keys are those
- * of record/order.h.  The log has the last step and, if the run was resumed,
+ * of order/plan.h.  The log has the last step and, if the run was resumed,
  * the batches of earlier steps.  With these and the shards, plan_window() gives
  * the batch of any step; of W ranks, rank r has windows [r*B/W, (r+1)*B/W) of
  * it.
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "record/order.h"
+#include "order/plan.h"
 
 struct run_data {
 	struct plan plan;

@@ -8,7 +8,7 @@
 #ifndef ASSAY_SHARD_CHECK_H
 #define ASSAY_SHARD_CHECK_H
 
-#include "record/order.h"
+#include "order/plan.h"
 #include "record/shard.h"
 #include "record/vocab.h"
 #include "stream/output.h"

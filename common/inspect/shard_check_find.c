@@ -261,7 +261,7 @@ batch_findings(const struct checker *c, struct shard_check_report *r,
 	steps = r->windows / batch;
 	for (step = plan.step; step < plan.step + steps && !bad; step++) {
 		for (n = i = 0; i < batch && !bad; i++)
-			bad = window_shares(c, plan_window(&plan, step, i),
+			bad = window_shares(c, plan_window(&plan, step, i, &k),
 					    c->info->windows ? 1 :
 					    (uint64_t)full, &v, &n, &cap, e);
 		for (k = 0; k < n; k++) {

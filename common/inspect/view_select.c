@@ -41,15 +41,22 @@ view_select_random(struct view_select *w, uint64_t seed, uint64_t count,
 
 int
 view_select_step(struct view_select *w, const struct plan_part *p,
-		 uint64_t step, uint64_t from, uint64_t to, struct err *e)
+		 struct shards *const *shards, uint64_t step, uint64_t from,
+		 uint64_t to, struct err *e)
 {
-	uint64_t i;
+	uint64_t i, k;
+	size_t s;
 
 	if (p->windows == 0)	/* for its message */
 		return window(w, 0, e);
-	for (i = from; i < to; i++)
-		if (window(w, plan_window(p, step, i), e) < 0)
+	for (i = from; i < to; i++) {
+		k = plan_window(p, step, i, &s);
+		w->view.shards = shards[s];
+		if (p->mix)
+			w->view.source = p->data[s];
+		if (window(w, k, e) < 0)
 			return -1;
+	}
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #define ASSAY_VIEW_SELECT_H
 
 #include "inspect/window_view.h"
-#include "record/order.h"
+#include "order/plan.h"
 #include "stream/output.h"
 
 struct view_select {
@@ -23,9 +23,13 @@ int view_select_windows(struct view_select *w, uint64_t first, uint64_t count,
 int view_select_random(struct view_select *w, uint64_t seed, uint64_t n,
 		   struct err *e);
 
-/* Windows from to `to` (exclusive) of the batch of a step. */
+/*
+ * Windows from to `to` (exclusive) of the batch of a step.  shards: one per
+ * source of a mixture.
+ */
 int view_select_step(struct view_select *w, const struct plan_part *p,
-		     uint64_t step, uint64_t from, uint64_t to, struct err *e);
+		     struct shards *const *shards, uint64_t step,
+		     uint64_t from, uint64_t to, struct err *e);
 
 /* Every document with this id; none is an error. */
 int view_select_doc(struct view_select *w, const char *id, struct err *e);

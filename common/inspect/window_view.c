@@ -135,8 +135,12 @@ window_text(const struct window_view *l, struct buf *out)
 	uint32_t pos = 0;
 	size_t i;
 
-	buf_printf(out, "==== window %llu: tokens %llu to %llu, ",
-		   (unsigned long long)l->window, (unsigned long long)at,
+	buf_printf(out, "==== window %llu", (unsigned long long)l->window);
+	if (l->source) {
+		buf_puts(out, " of ");
+		put_name(span_str(l->source), out);
+	}
+	buf_printf(out, ": tokens %llu to %llu, ", (unsigned long long)at,
 		   (unsigned long long)(at + l->T - 1));
 	if (shards_info(l->shards)->pieces)
 		buf_printf(out, "%zu document%s ====\n", l->ndoc,
@@ -168,8 +172,10 @@ window_json(const struct window_view *l, struct buf *out)
 	uint32_t i;
 	size_t k;
 
-	buf_printf(out, "{\"window\":%llu,\"ids\":[",
-		   (unsigned long long)l->window);
+	buf_printf(out, "{\"window\":%llu", (unsigned long long)l->window);
+	if (l->source)
+		json_put_key_str(out, "source", l->source);
+	buf_puts(out, ",\"ids\":[");
 	put_ids(l->ids, l->T, ",", out);
 	buf_puts(out, "],\"targets\":[");
 	put_ids(l->targets, l->T, ",", out);
@@ -240,6 +246,10 @@ window_targets(const struct window_view *l, struct buf *out)
 		id = d < l->ndoc && l->doc[d].start <= i ?
 		     name_of(l, &l->doc[d]) : none;
 		put_name(id, out);
+		if (l->source) {
+			buf_putc(out, '\t');
+			put_name(span_str(l->source), out);
+		}
 		buf_putc(out, '\n');
 	}
 }
@@ -262,7 +272,7 @@ window_view_heading(const struct window_view *l, enum window_view_form f,
 		buf_puts(out, name[i]);
 		cell(l, out, from, width[i]);
 	}
-	buf_puts(out, "doc\n");
+	buf_puts(out, l->source ? "doc\tsource\n" : "doc\n");
 }
 
 int

@@ -19,6 +19,7 @@ struct window_view_doc {
 
 struct window_view {
 	const struct shards *shards;
+	const char *source;		/* of a mixture; NULL: not shown */
 	const struct vocab *vocab;	/* NULL: ids only */
 	uint32_t T;
 	int doc_mask;

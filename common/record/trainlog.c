@@ -114,6 +114,19 @@ trainlog_end(struct trainlog *t, struct err *e)
 	return 0;
 }
 
+static void
+put_list(struct trainlog *t, const char *key, const double *v, size_t n)
+{
+	size_t i;
+
+	buf_printf(&t->line, ",\"%s\":", key);
+	for (i = 0; i < n; i++) {
+		buf_putc(&t->line, i ? ',' : '[');
+		json_put_real(&t->line, v[i]);
+	}
+	buf_putc(&t->line, ']');
+}
+
 int
 trainlog_step(struct trainlog *t, const struct trainlog_step *s, struct err *e)
 {
@@ -133,6 +146,10 @@ trainlog_step(struct trainlog *t, const struct trainlog_step *s, struct err *e)
 		trainlog_real(t, "z_loss", s->z_loss);
 	if (s->ln_vocab > 0)
 		trainlog_real(t, "ln_vocab", s->ln_vocab);
+	if (s->sources) {
+		put_list(t, "shares", s->shares, s->sources);
+		put_list(t, "epochs", s->epochs, s->sources);
+	}
 	return trainlog_end(t, e);
 }
 
@@ -150,6 +167,7 @@ comes_again(const struct json *type, uint64_t step,
 	if (step != at->step)
 		return step > at->step;
 	return is_type(type, "step") || is_type(type, "skip") ||
+		is_type(type, "epoch") ||
 		(is_type(type, "eval") && !at->evaluated) ||
 		(is_type(type, "sample") && !at->sampled);
 }

@@ -32,6 +32,9 @@ struct trainlog_step {
 	double step_s, data_wait_s;
 	double ln_vocab;	/* written if > 0, with the first loss */
 	double z_loss;		/* written if >= 0 */
+	size_t sources;		/* of a mixture, else 0 */
+	const double *shares;	/* [sources] of the windows trained on */
+	const double *epochs;	/* [sources] passes over its windows */
 };
 int trainlog_step(struct trainlog *t, const struct trainlog_step *s,
 		  struct err *e);

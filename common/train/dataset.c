@@ -217,12 +217,105 @@ open_shards(const struct dataset *d, struct options *o,
 	return NULL;
 }
 
+/* ---- training data ---- */
+
+/* Paths and weights of o->data.  A mixture has its weights only. */
+static int
+read_sources(struct dataset *d, const struct options *o, struct err *e)
+{
+	struct span *weight = xcalloc(o->data.n, sizeof *weight), path;
+	size_t i, weighted = 0;
+	int rc = 0;
+
+	d->paths = xcalloc(o->data.n + 1, sizeof *d->paths);
+	for (i = 0; i < o->data.n && rc >= 0; i++) {
+		rc = mixture_split(o->data.v[i], &path, &weight[i], e);
+		if (rc >= 0)
+			d->paths[i] = xmemdup0(path.p, path.n);
+		weighted += rc > 0;
+	}
+	for (i = 0; weighted && rc >= 0 && i < o->data.n; i++)
+		if (!weight[i].p)
+			rc = err_set(e, "%s: has no weight, but other sources"
+				     " have one", d->paths[i]);
+	if (weighted && rc >= 0) {
+		d->mix = mixture_new(weight, (const char *const *)d->paths,
+				     o->data.n, e);
+		d->weights = mixture_sum(weight, o->data.n);
+		rc = d->mix ? 0 : -1;
+	}
+	free(weight);
+	return rc < 0 ? -1 : 0;
+}
+
+/* Source i must go together with those before it. */
+static int
+check_source(const struct dataset *d, size_t i, struct err *e)
+{
+	uint64_t mine = shards_info(d->train[i])->fingerprint, other;
+	const char *file = NULL;
+	size_t k;
+
+	for (k = 0; k < i; k++) {
+		other = shards_info(d->train[k])->fingerprint;
+		if (mine && other && mine != other)
+			return err_set(e, "%s: packed with another tokenizer"
+				       " than %s", d->paths[i], d->paths[k]);
+		if (shards_common(d->train[i], d->train[k], &file))
+			return err_set(e, "%s: also in source %s: the shards"
+				       " of each source must be its own", file,
+				       d->paths[k]);
+	}
+	return 0;
+}
+
+static int
+open_train(struct dataset *d, struct options *o, const char *folder,
+	   struct err *e)
+{
+	size_t n, i;
+
+	if (read_sources(d, o, e) < 0)
+		return -1;
+	n = d->mix ? d->mix->n : 1;
+	d->train = xcalloc(n, sizeof *d->train);
+	for (i = 0; i < n; i++) {
+		struct arg_list paths = {(const char **)d->paths + i,
+			d->mix ? 1 : o->data.n};
+		const struct shard_info *info;
+		uint64_t windows;
+
+		d->train[i] = open_shards(d, o, &paths, folder, e);
+		if (!d->train[i])
+			return -1;
+		d->ntrain++;
+		if (check_source(d, i, e) < 0)
+			return -1;
+		info = shards_info(d->train[i]);
+		windows = shards_windows(d->train[i], (uint32_t)o->seq_len);
+		if (d->mix) {
+			d->mix->v[i].windows = windows;
+			d->mix->v[i].hash = info->hash;
+		}
+		d->id.tokens += info->tokens;
+		d->id.windows += windows;
+		d->id.hash = info->hash;
+	}
+	if (d->mix)
+		d->id.hash = mixture_hash(d->mix);
+	return 0;
+}
+
+/* ---- validation data ---- */
+
 static void
 warn_if_seen(const struct dataset *d)
 {
 	const char *file = NULL;
-	size_t n = shards_common(d->val, d->train, &file);
+	size_t n = 0, i;
 
+	for (i = d->ntrain; i--;)
+		n += shards_common(d->val, d->train[i], &file);
 	if (n == 1)
 		warn("%s: is also in the training data: the evaluation is not"
 		     " on unseen text", file);
@@ -230,6 +323,18 @@ warn_if_seen(const struct dataset *d)
 		warn("%s and %zu other evaluation shards are also in the"
 		     " training data: the evaluation is not on unseen text",
 		     file, n - 1);
+}
+
+/* One source of several is enough. */
+static int
+is_of_train(const struct dataset *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->ntrain; i++)
+		if (shards_go_together(d->train[i], d->val))
+			return 1;
+	return 0;
 }
 
 int
@@ -240,12 +345,8 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 		return -1;
 	if (!o->data.n)
 		return err_set(e, "no training data is named");
-	d->train = open_shards(d, o, &o->data, folder, e);
-	if (!d->train)
+	if (open_train(d, o, folder, e) < 0)
 		return -1;
-	d->id.hash = shards_info(d->train)->hash;
-	d->id.tokens = shards_info(d->train)->tokens;
-	d->id.windows = shards_windows(d->train, (uint32_t)o->seq_len);
 	if (!o->val_data.n)
 		return !o->eval_every ? 0 :
 			err_set(e, "evaluation needs validation data");
@@ -253,12 +354,12 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 	if (!d->val)
 		return -1;
 	d->id.val_hash = shards_info(d->val)->hash;
-	if (!o->allow_other_val && !shards_go_together(d->train, d->val))
+	if (!o->allow_other_val && !is_of_train(d))
 		return err_set(e, "%s: these validation shards were not "
 			       "written together with the training shards %s: "
 			       "one of the two is from another run of pack "
 			       "(--allow-other-val accepts this)",
-			       o->val_data.v[0], o->data.v[0]);
+			       o->val_data.v[0], d->paths[0]);
 	warn_if_seen(d);
 	return 0;
 }
@@ -266,7 +367,15 @@ dataset_open(struct dataset *d, struct options *o, const char *tokenizer,
 void
 dataset_close(struct dataset *d)
 {
-	shards_close(d->train);
+	size_t i;
+
+	for (i = 0; i < d->ntrain; i++)
+		shards_close(d->train[i]);
+	free(d->train);
+	for (i = 0; d->paths && d->paths[i]; i++)
+		free(d->paths[i]);
+	free(d->paths);
+	mixture_free(d->mix);
 	shards_close(d->val);
 	vocab_free(d->vocab);
 	buf_clear(&d->files.tokenizer);
@@ -278,8 +387,12 @@ dataset_close(struct dataset *d)
 int64_t
 dataset_vocab(const struct dataset *d)
 {
-	int64_t n = shards_info(d->train)->vocab;
+	int64_t n = 0;
+	size_t i;
 
+	for (i = 0; i < d->ntrain; i++)
+		if (shards_info(d->train[i])->vocab > n)
+			n = shards_info(d->train[i])->vocab;
 	if (d->val && shards_info(d->val)->vocab > n)
 		n = shards_info(d->val)->vocab;
 	if (d->vocab && d->vocab->n > n)
@@ -304,40 +417,60 @@ set_eos(struct model_config *c, int64_t id)
 
 /* Files of others do not say whether documents have a BOS: see the first. */
 static int
-guess_bos(const struct dataset *d, const struct model_config *c, int64_t *bos,
-	  struct err *e)
+guess_bos(const struct dataset *d, const struct shards *s,
+	  const struct model_config *c, int64_t *bos, struct err *e)
 {
-	const struct shard_info *i = shards_info(d->train);
+	const struct shard_info *i = shards_info(s);
 	uint32_t first;
 
 	*bos = d->vocab && d->vocab->bos >= 0 ? d->vocab->bos :
 		i->bos >= 0 ? i->bos : c->bos;
-	if (shards_read(d->train, 0, 1, &first, e) < 0)
+	if (shards_read(s, 0, 1, &first, e) < 0)
 		return -1;
 	if (*bos != first)
 		*bos = -1;
 	return 0;
 }
 
+/* BOS and EOS around each document of these shards. */
+static int
+special_ids(const struct dataset *d, const struct shards *s,
+	    const struct model_config *c, int64_t *bos, int64_t *eos,
+	    struct err *e)
+{
+	const struct shard_info *i = shards_info(s);
+	const struct vocab *v = d->vocab;
+
+	if (i->format == SHARD_ASSAY) {
+		*bos = i->has_bos ? i->bos : -1;
+		*eos = i->has_eos ? i->eos : -1;
+		return 0;
+	}
+	*eos = v && v->eos >= 0 ? v->eos : i->eos >= 0 ? i->eos : c->eos;
+	return guess_bos(d, s, c, bos, e);
+}
+
 int
 dataset_special_ids(struct dataset *d, struct model_config *c, struct err *e)
 {
-	const struct shard_info *i = shards_info(d->train);
 	struct vocab *v = d->vocab;
 	int64_t bos, eos;
+	size_t i;
 
-	if (i->format == SHARD_ASSAY) {
-		bos = i->has_bos ? i->bos : -1;
-		eos = i->has_eos ? i->eos : -1;
-	} else {
-		if (guess_bos(d, c, &bos, e) < 0)
+	for (i = 0; i < d->ntrain; i++) {
+		if (special_ids(d, d->train[i], c, &bos, &eos, e) < 0)
 			return -1;
-		eos = v && v->eos >= 0 ? v->eos : i->eos >= 0 ? i->eos :
-			c->eos;
+		if (i && (bos != d->id.bos || eos != d->id.eos))
+			return err_set(e, "%s: documents have BOS %" PRId64
+				       " and EOS %" PRId64 ", those of %s have"
+				       " %" PRId64 " and %" PRId64 " (-1:"
+				       " none)", d->paths[i], bos, eos,
+				       d->paths[0], d->id.bos, d->id.eos);
+		d->id.bos = bos;
+		d->id.eos = eos;
 	}
-	d->id.bos = c->bos = bos;
-	d->id.eos = eos;
-	set_eos(c, eos);
+	c->bos = d->id.bos;
+	set_eos(c, d->id.eos);
 	if (v && v->bos < 0)
 		v->bos = c->bos;
 	if (v && v->eos < 0)
@@ -375,11 +508,13 @@ dataset_check(const struct dataset *d, const struct options *o,
 		return 0;
 	}
 	if (!same_data(was, is, seq_len == o->seq_len))
-		return err_set(e, "%s: the shards have changed: hash %016"
+		return err_set(e, "%s: the shards%s have changed: hash %016"
 			       PRIx64 " (%" PRIu64 " windows), the checkpoint"
 			       " has %016" PRIx64 " (%" PRIu64 ");"
 			       " --allow-changed-data accepts this",
-			       o->data.v[0], is->hash, is->windows, was->hash,
+			       d->paths[0], d->mix ?
+			       ", or the weights of the sources," : "",
+			       is->hash, is->windows, was->hash,
 			       was->windows);
 	if (was->val_hash && was->val_hash != is->val_hash)
 		return err_set(e, "%s: the evaluation shards have changed: hash"

@@ -4,6 +4,7 @@
 #ifndef ASSAY_DATASET_H
 #define ASSAY_DATASET_H
 
+#include "order/mixture.h"
 #include "record/shard.h"
 #include "record/vocab.h"
 #include "train/options.h"
@@ -12,7 +13,12 @@
 struct dataset {
 	struct vocab *vocab;	/* NULL: no tokenizer */
 	struct token_files files;	/* copied into every checkpoint */
-	struct shards *train, *val;	/* val NULL: none */
+	struct shards **train;	/* [ntrain] one, or the sources of mix */
+	size_t ntrain;
+	struct mixture *mix;	/* NULL: --data has no weights */
+	double weights;		/* their sum, as given */
+	char **paths;		/* of --data, without the weights */
+	struct shards *val;	/* NULL: none */
 	struct data_id id;
 };
 

@@ -51,6 +51,47 @@ skip(struct job *j, uint64_t step, const struct trainer_result *r,
 		       " (the last: %s)", step, j->skipped, r->skipped);
 }
 
+/* Windows of source s trained on, after all steps before this one. */
+static uint64_t
+taken(const struct plan_part *p, size_t s, uint64_t step)
+{
+	return mixture_taken(p->mix, s, plan_sample(p, step));
+}
+
+static int
+log_sources(struct job *j, struct trainlog_step *l, struct err *e)
+{
+	const struct plan_part *p = plan_at(&j->plan, l->step);
+	double shares[MIXTURE_MAX], epochs[MIXTURE_MAX], samples;
+	const struct mixture *m = p->mix;
+	size_t s;
+
+	samples = (double)(plan_sample(p, l->step + 1) - m->from);
+	for (s = 0; s < m->n; s++) {
+		uint64_t n = taken(p, s, l->step + 1);
+
+		shares[s] = (double)(n - m->v[s].start) / samples;
+		epochs[s] = (double)n / (double)m->v[s].windows;
+	}
+	l->sources = m->n;
+	l->shares = shares;
+	l->epochs = epochs;
+	if (trainlog_step(j->run.log, l, e) < 0)
+		return -1;
+	for (s = 0; s < m->n; s++) {
+		uint64_t now = taken(p, s, l->step + 1) / m->v[s].windows;
+
+		if (now == taken(p, s, l->step) / m->v[s].windows)
+			continue;
+		trainlog_event(j->run.log, "epoch", l->step);
+		trainlog_str(j->run.log, "source", span_str(p->data[s]));
+		trainlog_int(j->run.log, "epoch", now);
+		if (trainlog_end(j->run.log, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 log_step(struct job *j, struct trainlog_step *l, struct err *e)
 {
@@ -61,7 +102,8 @@ log_step(struct job *j, struct trainlog_step *l, struct err *e)
 		config_flops_per_token(&j->c, j->o.seq_len) / j->peak : -1;
 	if (l->step == 0)
 		l->ln_vocab = log((double)j->c.vocab);
-	if (trainlog_step(j->run.log, l, e) < 0)
+	if ((j->data.mix ? log_sources(j, l, e) :
+	     trainlog_step(j->run.log, l, e)) < 0)
 		return -1;
 	monitor_step(j, l);
 	return 0;
@@ -261,7 +303,7 @@ int
 job_run(struct job *j, struct err *e)
 {
 	struct loader_conf conf = {
-		.source = job_source(j, j->data.train),
+		.source = job_source(j, NULL), .shards = j->data.train,
 		.part = plan_at(&j->plan, j->at.step)};
 	struct loader *l;
 	int rc;

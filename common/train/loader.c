@@ -29,15 +29,23 @@ struct loader {
 static int
 fill(struct loader *l, struct batch *b, uint64_t step, struct err *e)
 {
-	const struct loader_conf *c = &l->c;
+	const struct plan_part *p = l->c.part;
+	struct batch_source src = l->c.source;
+	struct err why = {0};
+	uint64_t window;
 	uint32_t i;
+	size_t s;
 
 	b->step = step;
 	b->targets = 0;
-	for (i = 0; i < c->part->batch_size; i++)
-		if (batch_window(b, i, &c->source,
-				 plan_window(c->part, step, i), e) < 0)
-			return -1;
+	for (i = 0; i < p->batch_size; i++) {
+		window = plan_window(p, step, i, &s);
+		src.shards = l->c.shards[s];
+		if (batch_window(b, i, &src, window, &why) < 0)
+			return p->mix ? err_set(e, "%s: %s", p->data[s],
+						why.msg) :
+				err_set(e, "%s", why.msg);
+	}
 	return 0;
 }
 

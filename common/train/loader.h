@@ -9,11 +9,12 @@
 #ifndef ASSAY_LOADER_H
 #define ASSAY_LOADER_H
 
-#include "record/order.h"
+#include "order/plan.h"
 #include "train/batch.h"
 
 struct loader_conf {
-	struct batch_source source;
+	struct batch_source source;	/* .shards is not used, but ... */
+	struct shards *const *shards;	/* ... these: borrowed, by source */
 	const struct plan_part *part;	/* borrowed; that of every step */
 };
 

@@ -50,7 +50,7 @@ const struct spec options_specs[] = {
 
 	{OPT_GROUP("Data"), START},
 	{OPT_STRS("data", AT(data), "PATH",
-	 "Train on these shards: files or folders (repeatable)"), FREE},
+	 "Train on these shards, PATH or PATH:WEIGHT (repeatable)"), FREE},
 	{OPT_STRS("val-data", AT(val_data), "PATH",
 	 "Evaluate on these shards (repeatable)"), FREE},
 	{OPT_FLAG("allow-other-val", AT(allow_other_val),

@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "model/config.h"
 #include "model/schedule.h"
-#include "record/order.h"
+#include "order/order.h"
 #include "stream/json.h"
 #include "train/trainer.h"
 

@@ -98,7 +98,7 @@ static int
 is_extra(struct span key)
 {
 	static const char *const extra[] = {"world_size", "data_hash",
-		"val_hash", "derived", "version"};
+		"val_hash", "derived", "version", "mixture"};
 	size_t i;
 
 	for (i = 0; i < sizeof extra / sizeof *extra; i++)

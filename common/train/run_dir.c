@@ -187,7 +187,8 @@ run_dir_add_history(struct run_dir *r, uint64_t step, const struct kernels *k,
 
 int
 run_dir_config(const struct run_dir *r, const struct options *o,
-	       const struct data_id *id, struct err *e)
+	       const struct data_id *id, const struct plan_part *now,
+	       struct err *e)
 {
 	char *path = path_join(r->path, "config.json");
 	struct output *out = output_open(path, e);
@@ -196,6 +197,7 @@ run_dir_config(const struct run_dir *r, const struct options *o,
 
 	buf_puts(&b, "{\n  ");
 	options_json(o, &b);
+	plan_part_mixture(now, ",\n  ", &b);
 	buf_printf(&b, ",\n  \"world_size\": 1,\n  \"data_hash\": \"%016" PRIx64
 		   "\",\n  \"val_hash\": \"%016" PRIx64
 		   "\",\n  \"version\": \"%s\"\n}\n", id->hash, id->val_hash,

@@ -52,8 +52,10 @@ void run_dir_put_back(struct run_dir *r);
 void run_dir_add_history(struct run_dir *r, uint64_t step,
 			 const struct kernels *k, double peak);
 
+/* now: the part of the plan that these options give. */
 int run_dir_config(const struct run_dir *r, const struct options *o,
-		   const struct data_id *id, struct err *e);
+		   const struct data_id *id, const struct plan_part *now,
+		   struct err *e);
 
 /* Open the log, truncated to the state `at`. */
 int run_dir_log(struct run_dir *r, const struct run_state *at, struct err *e);

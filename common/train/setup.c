@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,6 +45,27 @@ absolute(const char **path, struct err *e)
 	return 0;
 }
 
+/* The path of PATH:WEIGHT becomes absolute. */
+static int
+absolute_source(const char **spec, struct err *e)
+{
+	struct span path, weight;
+	char *p;
+	const char *full;
+	int rc = mixture_split(*spec, &path, &weight, e);
+
+	if (rc <= 0)
+		return rc < 0 ? -1 : absolute(spec, e);
+	full = p = xmemdup0(path.p, path.n);
+	rc = absolute(&full, e);
+	if (rc == 0)
+		*spec = xstrf("%s:%s", full, weight.p);
+	if (full != p)
+		free((char *)(uintptr_t)full);
+	free(p);
+	return rc;
+}
+
 /* So that --resume and decode-batch --run work from any folder. */
 static int
 absolute_paths(struct options *o, struct err *e)
@@ -51,7 +73,7 @@ absolute_paths(struct options *o, struct err *e)
 	size_t i;
 
 	for (i = 0; i < o->data.n; i++)
-		if (absolute(&o->data.v[i], e) < 0)
+		if (absolute_source(&o->data.v[i], e) < 0)
 			return -1;
 	for (i = 0; i < o->val_data.n; i++)
 		if (absolute(&o->val_data.v[i], e) < 0)
@@ -158,6 +180,23 @@ load_position(struct job *j, struct err *e)
 			" not that of the folder's name", from, j->at.step);
 }
 
+/* Weights that sum to 0.9 may be a mistake. */
+static void
+warn_if_scaled(const struct dataset *d)
+{
+	struct buf shares = {0};
+	size_t s;
+
+	if (!d->mix || fabs(d->weights - 1) < 1e-9)
+		return;
+	for (s = 0; s < d->mix->n; s++)
+		buf_printf(&shares, "%s%.6g", s ? ", " : "",
+			   mixture_share(d->mix, s));
+	warn("the weights of the sources sum to %.6g; their shares are %.*s",
+	     d->weights, (int)shares.n, shares.p);
+	buf_clear(&shares);
+}
+
 /* From this step on, the batches are those of the options and the shards. */
 static void
 continue_plan(struct job *j)
@@ -171,7 +210,8 @@ continue_plan(struct job *j)
 		.format = (enum shard_format)o->shard_format,
 		.id_bytes = o->id_bytes,
 		.windows = j->data.id.windows, .hash = j->data.id.hash,
-		.data = (char **)(uintptr_t)o->data.v, .ndata = o->data.n};
+		.data = j->data.paths, .ndata = o->data.n,
+		.mix = j->data.mix};
 
 	plan_continue(&j->plan, j->at.step, &now);
 }
@@ -183,6 +223,8 @@ set_position(struct job *j, const struct options *cmd, struct err *e)
 	j->at = (struct run_state){.last_eval = -1, .last_sample = -1};
 	if (j->run.from && load_position(j, e) < 0)
 		return -1;
+	if (!cmd->resume)
+		warn_if_scaled(&j->data);
 	continue_plan(j);
 	if (options_set_epochs(&j->o, cmd, j->data.id.windows, j->at.step,
 			       plan_sample(plan_at(&j->plan, j->at.step),

@@ -57,6 +57,13 @@ job_is_idle(const struct job *j)
 }
 
 static int
+write_config(const struct job *j, struct err *e)
+{
+	return run_dir_config(&j->run, &j->o, &j->data.id,
+			      plan_at(&j->plan, j->at.step), e);
+}
+
+static int
 start_new(struct job *j, const struct kernels *k, struct err *e)
 {
 	struct state_src src = job_state(j);
@@ -66,7 +73,7 @@ start_new(struct job *j, const struct kernels *k, struct err *e)
 		return -1;
 	}
 	run_dir_add_history(&j->run, j->at.step, k, j->peak);
-	if (run_dir_config(&j->run, &j->o, &j->data.id, e) < 0 ||
+	if (write_config(j, e) < 0 ||
 	    run_dir_log(&j->run, &j->at, e) < 0) {
 		run_dir_put_back(&j->run);
 		return -1;
@@ -85,7 +92,7 @@ start_again(struct job *j, const struct kernels *k, struct err *e)
 		run_dir_add_history(&j->run, j->at.step, k, j->peak);
 		if (run_dir_log(&j->run, &j->at, e) < 0 ||
 		    log_resume(j, e) < 0 || log_lr_restart(j, e) < 0 ||
-		    run_dir_config(&j->run, &j->o, &j->data.id, e) < 0)
+		    write_config(j, e) < 0)
 			return -1;
 	}
 	/* a kill may have come between a save and this */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "model/optim.h"
-#include "record/order.h"
+#include "order/plan.h"
 #include "train/options.h"
 
 /* Where a run is.  Everything else follows from step, plan and options. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # Rules for the sources.  Includes follow the arrows (common/README.md,
 # kernels/README.md): cmd -> dedup, contam, rare, pack, inspect, train, sample ->
-# tokenizer, spans, text, model -> record -> stream -> base, and model -> kernels.
+# tokenizer, spans, text, model, order -> record -> stream -> base, and model ->
+# kernels.
 
 setup() {
 	root=$BATS_TEST_DIRNAME/../..
@@ -27,8 +28,9 @@ against() {
 		set("contam", "|tokenizer|text" low)
 		set("rare", "|tokenizer|text" low)
 		set("pack", "|tokenizer|text" low)
-		set("inspect", "|tokenizer|text" low)
-		set("train", "|model|tokenizer|text" low)
+		set("order", low)
+		set("inspect", "|order|tokenizer|text" low)
+		set("train", "|order|model|tokenizer|text" low)
 		set("sample", "|model|tokenizer|text" low)
 	}
 	function may(from, to, part) {
@@ -78,6 +80,8 @@ against() {
 	common/rare/a.c	contam/ngram.h
 	common/pack/a.c	inspect/window_view.h
 	common/inspect/a.c	pack/packer.h
+	common/inspect/ok.c	order/plan.h
+	common/order/a.c	tokenizer/bpe.h
 	common/model/a.c	tokenizer/bpe.h
 	common/model/b.c	kernels/cpu/cpu.h
 	common/model/c.c	train/job.h
@@ -92,7 +96,7 @@ against() {
 	END
 	run against "$BATS_TEST_TMPDIR/t"
 	echo "$output"
-	[ "${#lines[@]}" -eq 24 ]
+	[ "${#lines[@]}" -eq 25 ]
 	[[ "$output" != *ok.* ]]
 }
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "record/order.h"
+#include "order/order.h"
 
 static void
 epoch_is_a_pass(uint64_t n, uint64_t seed, uint64_t epoch)

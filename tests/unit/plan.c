@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "record/order.h"
+#include "order/plan.h"
 
 static struct plan_part
 part(uint64_t batch, uint64_t windows, uint64_t hash)
@@ -30,7 +30,7 @@ batch_sizes_change_nothing(void **state)
 	enum { N = 37, STEPS = 5 };
 	struct plan p = {0};
 	uint64_t sample = 0, step = 0, i;
-	size_t k;
+	size_t k, source;
 
 	(void)state;
 	for (k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -44,7 +44,7 @@ batch_sizes_change_nothing(void **state)
 
 		assert_int_equal(at->batch_size, sizes[step / STEPS]);
 		for (i = 0; i < at->batch_size; i++, sample++)
-			assert_int_equal(plan_window(at, step, i),
+			assert_int_equal(plan_window(at, step, i, &source),
 					 order_window(ORDER_SHUFFLE, 3, N,
 						      sample));
 	}
@@ -56,6 +56,7 @@ other_windows_begin_a_pass(void **state)
 {
 	struct plan p = {0};
 	struct plan_part now = part(4, 37, 1);
+	size_t source;
 
 	(void)state;
 	plan_continue(&p, 0, &now);
@@ -64,10 +65,10 @@ other_windows_begin_a_pass(void **state)
 	assert_int_equal(p.v[1].sample, 50);
 	now.order = ORDER_SEQUENTIAL;
 	plan_continue(&p, 30, &now);	/* 130 */
-	assert_int_equal(plan_window(plan_at(&p, 30), 30, 0), 0);
+	assert_int_equal(plan_window(plan_at(&p, 30), 30, 0, &source), 0);
 	now.doc_mask = 0;
 	plan_continue(&p, 31, &now);	/* the mask alone changes no window */
-	assert_int_equal(plan_window(plan_at(&p, 31), 31, 0), 4);
+	assert_int_equal(plan_window(plan_at(&p, 31), 31, 0, &source), 4);
 	/* from an older checkpoint: later parts go */
 	now = part(2, 37, 1);
 	plan_continue(&p, 10, &now);

@@ -1,38 +1,30 @@
 /*
- * order.h - which windows the batch of each step of a run has
+ * plan.h - which windows the batch of each step of a run has
  *
- * Sample number i (0-based over the whole run) is window
- * permute(seed, epoch = i / windows, i % windows).  It depends on its arguments
- * only, so it is the same for any number of ranks and any accumulation.
+ * A run takes samples in order, from number 0, and a step of B windows has B
+ * of them.  order.h and mixture.h say which window a sample is.
  *
- * A step of B windows has B consecutive samples.  A resume may change B, the
- * order or the shards, so the plan of a run is a list of parts, each valid from
- * its first step to that of the next part.  With another B a part continues at
- * the next sample.  Where the windows or their order change, no window is the
- * next one: a new pass begins.
+ * A resume may change B, the order or the shards, so the plan of a run is a
+ * list of parts, each valid from its first step to that of the next part.  With
+ * another B a part continues at the next sample.  Where the windows or their
+ * order change, no window is the next one: a new pass begins.  A source of a
+ * mixture continues at its next window whatever happens to the others.
  *
  * Checkpoints and resume lines of the log have the plan as a JSON array under
  * "batches", one object per part (ckpt.5).  A run without such a line has one
  * part, with the values of its config.json.
  */
-#ifndef ASSAY_ORDER_H
-#define ASSAY_ORDER_H
+#ifndef ASSAY_PLAN_H
+#define ASSAY_PLAN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "order/mixture.h"
 #include "record/shard.h"
 #include "stream/json.h"
-
-enum order_kind { ORDER_SHUFFLE, ORDER_SEQUENTIAL, ORDER_RANDOM };
-/* "shuffle", "sequential", "random", NULL */
-extern const char *const order_names[];
-
-/* windows > 0 */
-uint64_t order_window(enum order_kind kind, uint64_t seed, uint64_t windows,
-		      uint64_t sample);
 
 struct plan_part {
 	uint64_t step;		/* the first one */
@@ -45,9 +37,12 @@ struct plan_part {
 	enum shard_format format;
 	int id_bytes;		/* index in shard_id_bytes_names */
 	uint64_t windows;	/* of the shards; 0: not recorded */
-	uint64_t hash;		/* shard_info.hash; 0: not recorded */
+	uint64_t hash;		/* shard_info.hash, or that of the mixture;
+				   0: not recorded */
 	char **data;		/* paths of the shards */
 	size_t ndata;
+	struct mixture *mix;	/* each path is a source; NULL: together they
+				   are one set of shards */
 };
 
 struct plan {
@@ -64,8 +59,12 @@ const struct plan_part *plan_at(const struct plan *p, uint64_t step);
 /* The number of the first sample of a step of this part. */
 uint64_t plan_sample(const struct plan_part *p, uint64_t step);
 
-/* Window i < batch_size of the batch of a step of this part; windows > 0. */
-uint64_t plan_window(const struct plan_part *p, uint64_t step, uint64_t i);
+/*
+ * Window i < batch_size of the batch of a step of this part; windows > 0.
+ * *source gets its source, 0 without a mixture.
+ */
+uint64_t plan_window(const struct plan_part *p, uint64_t step, uint64_t i,
+		     size_t *source);
 
 /*
  * From `step` on, batches are those of `now` (its step and sample are ignored).
@@ -73,6 +72,10 @@ uint64_t plan_window(const struct plan_part *p, uint64_t step, uint64_t i);
  * their new paths.  Copies everything.
  */
 void plan_continue(struct plan *p, uint64_t step, const struct plan_part *now);
+
+/* Append the member that only the object of a mixture has, and `before`. */
+void plan_part_mixture(const struct plan_part *p, const char *before,
+		       struct buf *out);
 
 /* Append the JSON array. */
 void plan_json(const struct plan *p, struct buf *out);
@@ -84,7 +87,7 @@ int plan_read(struct plan *p, const struct json *array, const char *where,
 /*
  * Read one part, or a run's configuration, which has the same keys (absent:
  * step, sample, windows and hash are 0, format auto, order shuffle, doc_mask
- * on).
+ * on) and paths with their weights.
  */
 int plan_part_read(struct plan_part *p, const struct json *object,
 		   const char *where, struct err *e);

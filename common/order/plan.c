@@ -1,37 +1,12 @@
 /*
- * order.c - a keyed permutation of all windows for each epoch
- *
- * The epoch is part of the stream number of the random function, so every
- * epoch has its own permutation and is a true pass.  Sequential order wraps
- * around at the end; random order draws with replacement, once per sample.
+ * plan.c - see plan.h
  */
-#include "record/order.h"
+#include "order/plan.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
-
-const char *const order_names[] = {"shuffle", "sequential", "random", NULL};
-
-uint64_t
-order_window(enum order_kind kind, uint64_t seed, uint64_t windows,
-	     uint64_t sample)
-{
-	uint64_t epoch = sample / windows, i = sample % windows;
-
-	switch (kind) {
-	case ORDER_SEQUENTIAL:
-		return i;
-	case ORDER_RANDOM:
-		return rng_below(seed, RNG_ORDER, sample, windows);
-	default:
-		return rng_permute(seed, RNG_ORDER | epoch << 8, i, windows);
-	}
-}
-
-/* ---- plans ---- */
 
 void
 plan_part_clear(struct plan_part *p)
@@ -40,6 +15,8 @@ plan_part_clear(struct plan_part *p)
 		free(p->data[--p->ndata]);
 	free(p->data);
 	p->data = NULL;
+	mixture_free(p->mix);
+	p->mix = NULL;
 }
 
 void
@@ -70,10 +47,15 @@ plan_sample(const struct plan_part *p, uint64_t step)
 }
 
 uint64_t
-plan_window(const struct plan_part *p, uint64_t step, uint64_t i)
+plan_window(const struct plan_part *p, uint64_t step, uint64_t i,
+	    size_t *source)
 {
-	return order_window(p->order, p->seed, p->windows,
-			    plan_sample(p, step) + i);
+	uint64_t sample = plan_sample(p, step) + i;
+
+	*source = 0;
+	return p->mix ? mixture_window(p->mix, p->order, p->seed, sample,
+				       source) :
+		order_window(p->order, p->seed, p->windows, sample);
 }
 
 static void
@@ -81,20 +63,60 @@ set_data(struct plan_part *p, char *const *data, size_t n)
 {
 	size_t i;
 
-	plan_part_clear(p);
+	while (p->ndata)
+		free(p->data[--p->ndata]);
+	free(p->data);
 	p->data = xcalloc(n + 1, sizeof *p->data);
 	for (i = 0; i < n; i++)
 		p->data[i] = xstrdup(data[i]);
 	p->ndata = n;
 }
 
-/* The same windows in the same order? */
+/* Are equal windows in the same order? */
 static int
 same_order(const struct plan_part *a, const struct plan_part *b)
 {
 	return a->order == b->order && a->seed == b->seed &&
-		a->seq_len == b->seq_len && a->hash == b->hash &&
-		a->windows == b->windows;
+		a->seq_len == b->seq_len;
+}
+
+static int
+same_windows(const struct plan_part *a, const struct plan_part *b)
+{
+	return same_order(a, b) && a->hash == b->hash &&
+		a->windows == b->windows && !a->mix == !b->mix;
+}
+
+static uint64_t
+to_next_pass(uint64_t sample, uint64_t windows)
+{
+	return sample + (windows - sample % windows) % windows;
+}
+
+/*
+ * Windows that earlier parts took from the shards of s; a part ends where the
+ * next one begins, the last at `step`.
+ */
+static uint64_t
+taken_before(const struct plan *p, uint64_t step, const struct plan_part *now,
+	     const struct mix_source *s)
+{
+	uint64_t taken;
+	size_t i, k;
+
+	for (i = p->n; i--; step = p->v[i].step) {
+		const struct plan_part *was = &p->v[i];
+
+		for (k = 0; was->mix && k < was->mix->n; k++) {
+			if (was->mix->v[k].hash != s->hash)
+				continue;
+			taken = mixture_taken(was->mix, k,
+					      plan_sample(was, step));
+			return same_order(was, now) ? taken :
+				to_next_pass(taken, s->windows);
+		}
+	}
+	return 0;
 }
 
 static void
@@ -111,12 +133,31 @@ add(struct plan *p, const struct plan_part *part, uint64_t step,
 	to->data = NULL;
 	to->ndata = 0;
 	set_data(to, part->data, part->ndata);
+	to->mix = mixture_copy(part->mix);
+}
+
+/* A mixture is another one from here on: the pattern begins. */
+static void
+begin_mixture(struct plan *p, uint64_t step, const struct plan_part *now,
+	      uint64_t sample)
+{
+	struct mixture *m = mixture_copy(now->mix);
+	struct plan_part part = *now;
+	size_t i;
+
+	m->from = sample;
+	for (i = 0; i < m->n; i++)
+		m->v[i].start = taken_before(p, step, now, &m->v[i]);
+	part.mix = m;
+	add(p, &part, step, sample);
+	mixture_free(m);
 }
 
 void
 plan_continue(struct plan *p, uint64_t step, const struct plan_part *now)
 {
 	const struct plan_part *last;
+	struct plan_part part;
 	uint64_t sample = 0;
 	size_t i;
 
@@ -125,20 +166,36 @@ plan_continue(struct plan *p, uint64_t step, const struct plan_part *now)
 	for (i = 0; i < p->n; i++)
 		if (p->v[i].hash == now->hash)
 			set_data(&p->v[i], now->data, now->ndata);
-	if (p->n) {
-		last = &p->v[p->n - 1];
+	last = p->n ? &p->v[p->n - 1] : NULL;
+	if (last)
 		sample = plan_sample(last, step);
-		if (!same_order(last, now))
-			sample += (now->windows - sample % now->windows) %
-				now->windows;
-		else if (last->batch_size == now->batch_size &&
-			 last->doc_mask == now->doc_mask)
-			return;
+	if (!last || !same_windows(last, now)) {
+		if (now->mix)
+			begin_mixture(p, step, now, sample);
+		else
+			add(p, now, step, last ?
+			    to_next_pass(sample, now->windows) : 0);
+		return;
 	}
-	add(p, now, step, sample);
+	if (last->batch_size == now->batch_size &&
+	    last->doc_mask == now->doc_mask)
+		return;
+	part = *now;
+	part.mix = last->mix;
+	add(p, &part, step, sample);
 }
 
 /* ---- JSON ---- */
+
+void
+plan_part_mixture(const struct plan_part *p, const char *before,
+		  struct buf *b)
+{
+	if (!p->mix)
+		return;
+	buf_printf(b, "%s\"mixture\": ", before);
+	mixture_json(p->mix, b);
+}
 
 static void
 put_part(const struct plan_part *p, struct buf *b)
@@ -160,7 +217,9 @@ put_part(const struct plan_part *p, struct buf *b)
 		buf_puts(b, i ? ", " : "");
 		json_put_str(b, span_str(p->data[i]));
 	}
-	buf_puts(b, "]}");
+	buf_putc(b, ']');
+	plan_part_mixture(p, ", ", b);
+	buf_putc(b, '}');
 }
 
 void
@@ -213,6 +272,33 @@ read_data(struct plan_part *p, const struct json *j, const char *where,
 		p->data[p->ndata++] = xmemdup0(d->kids[i].str.p,
 					       d->kids[i].str.n);
 	}
+	return 0;
+}
+
+/* A configuration has the paths with their weights. */
+static int
+read_mixture(struct plan_part *p, const struct json *j, const char *where,
+	     struct err *e)
+{
+	const struct json *mix = json_get(j, "mixture");
+	size_t i;
+
+	if (!mix)
+		return 0;
+	p->mix = mixture_read(mix, where, e);
+	if (!p->mix)
+		return -1;
+	if (p->mix->n != p->ndata)
+		return err_set(e, "%s: \"mixture\" has %zu sources, \"data\""
+			       " %zu", where, p->mix->n, p->ndata);
+	for (i = 0; !json_get(j, "windows") && i < p->ndata; i++) {
+		char *colon = strrchr(p->data[i], ':');
+
+		if (colon)
+			*colon = '\0';
+	}
+	p->windows = mixture_windows(p->mix);
+	p->hash = mixture_hash(p->mix);
 	return 0;
 }
 
@@ -280,7 +366,8 @@ plan_part_read(struct plan_part *p, const struct json *object,
 	*p = (struct plan_part){0};
 	if (read_data(p, object, where, e) == 0 &&
 	    read_numbers(p, object, where, e) == 0 &&
-	    read_hash(p, object, where, e) == 0)
+	    read_hash(p, object, where, e) == 0 &&
+	    read_mixture(p, object, where, e) == 0)
 		return 0;
 	plan_part_clear(p);
 	return -1;
