@@ -47,6 +47,7 @@ fields_init(struct fields *f, const char *list, struct err *e)
 				       FIELDS_NAMED_MAX);
 		f->named[f->nnamed++] = p;
 	}
+	f->plain = list && !strpbrk(list, ".[");
 	return 0;
 }
 
@@ -385,6 +386,24 @@ fields_text(struct fields *f, const struct json *example, struct buf *out)
 		before = f->strings;
 		put_path(f, example, path, strlen(path));
 		f->found |= (uint64_t)(f->strings > before) << i;
+	}
+	return f->strings;
+}
+
+size_t
+fields_picked(struct fields *f, const struct json_pick *v, struct buf *out)
+{
+	size_t i;
+
+	for (i = 0; i < f->nnamed; i++)
+		if (!v[i].present || v[i].type != JSON_STRING)
+			return 0;
+	buf_reset(out);
+	f->out = out;
+	f->strings = 0;
+	for (i = 0; i < f->nnamed; i++) {
+		put(f, v[i].str);
+		f->found |= UINT64_C(1) << i;
 	}
 	return f->strings;
 }

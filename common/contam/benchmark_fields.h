@@ -45,6 +45,7 @@ struct fields {
 	char *list;		/* the named ones, each ends in NUL */
 	const char *named[FIELDS_NAMED_MAX];
 	size_t nnamed;		/* 0: none is named */
+	int plain;		/* these are members of the example itself */
 	uint64_t found;		/* a bit for each named one with a string */
 	/* What a path may begin with: the array that holds the examples. */
 	struct buf array;	/* "examples[]." */
@@ -70,6 +71,13 @@ void fields_choose(struct fields *f);
  */
 size_t fields_text(struct fields *f, const struct json *example,
 		   struct buf *out);
+
+/*
+ * The same where `plain`, from v[nnamed], the members of these names.  Returns
+ * 0 and leaves out as it is if one of them is not a string.
+ */
+size_t fields_picked(struct fields *f, const struct json_pick *v,
+		     struct buf *out);
 
 /* Append the fields that are used, or all that were seen, each and a LF. */
 void fields_put_used(const struct fields *f, struct buf *out);

@@ -84,25 +84,16 @@ read_bare(struct benchmark_parser *r, struct span id, struct span text,
 	return add_example(r, id, raw, number);
 }
 
-/* An object; `line` is for messages, `number` for its id. */
-static int
-read_object(struct benchmark_parser *r, struct span s, uint64_t line,
-	    uint64_t number)
-{
-	static const char *const key[] = {"id", "text"};
-	struct json_pick v[2];
-	uint64_t surrogates = 0;
-	struct err e = {0};
-	struct json *j = NULL;
+static int survey(struct benchmark_parser *r);
 
-	if (json_read(r->json, s.p, s.n, key, 2, v, &surrogates, &e))
-		return fail(r, line, e.msg);
-	if (!r->fields.nnamed && v[1].type == JSON_STRING) {
-		r->fields.text = 1;
-		return read_bare(r, benchmark_scalar(&v[0]), v[1].str, s,
-				 number);
-	}
-	j = json_parse_padded(s.p, s.n, r->path, &e);
+/* An object without "text", or with named fields; id: its id. */
+static int
+read_fields(struct benchmark_parser *r, struct span s, uint64_t line,
+	    uint64_t number, struct span id)
+{
+	struct err e = {0};
+	struct json *j = json_parse_padded(s.p, s.n, r->path, &e);
+
 	if (!j)
 		return fail(r, line, e.msg);
 	if (r->survey)
@@ -110,8 +101,37 @@ read_object(struct benchmark_parser *r, struct span s, uint64_t line,
 	else
 		r->found |= fields_text(&r->fields, j, &r->text) > 0;
 	json_free(j);
-	return r->survey ? 0 : add_example(r, benchmark_scalar(&v[0]), s,
-					   number);
+	return r->survey ? 0 : add_example(r, id, s, number);
+}
+
+/* An object; `line` is for messages, `number` for its id. */
+static int
+read_object(struct benchmark_parser *r, struct span s, uint64_t line,
+	    uint64_t number)
+{
+	const char *key[2 + FIELDS_NAMED_MAX] = {"id", "text"};
+	struct json_pick v[2 + FIELDS_NAMED_MAX];
+	struct fields *f = &r->fields;
+	size_t named = f->plain ? f->nnamed : 0, i;
+	uint64_t surrogates = 0;
+	struct err e = {0};
+
+	for (i = 0; i < named; i++)
+		key[2 + i] = f->named[i];
+	if (json_read(r->json, s.p, s.n, key, 2 + named, v, &surrogates, &e))
+		return fail(r, line, e.msg);
+	if (!f->nnamed && v[1].type == JSON_STRING) {
+		f->text = 1;
+		return read_bare(r, benchmark_scalar(&v[0]), v[1].str, s,
+				 number);
+	}
+	if (!r->surveyed)
+		return survey(r) ? -1 : read_object(r, s, line, number);
+	if (named && fields_picked(f, v + 2, &r->text)) {
+		r->found = 1;
+		return add_example(r, benchmark_scalar(&v[0]), s, number);
+	}
+	return read_fields(r, s, line, number, benchmark_scalar(&v[0]));
 }
 
 /* --- lines --- */
@@ -381,31 +401,50 @@ form_of(struct benchmark_parser *r, int form, struct span s)
 							      : BENCHMARK_TEXT;
 }
 
-int
-benchmark_parse(struct benchmark_parser *r, int form, const char *p, size_t n)
+static int
+read_all(struct benchmark_parser *r)
 {
 	static int (*const read[])(struct benchmark_parser *, struct span) = {
 		[BENCHMARK_JSONL] = read_jsonl, [BENCHMARK_JSON] = read_json,
 		[BENCHMARK_TEXT] = read_text, [BENCHMARK_CSV] = read_csv,
 	};
-	int bom = n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? 3 : 0;
-	struct span all = {p + bom, n - bom};
-	struct benchmark *v = &r->b->v[r->of];
+
+	return read[r->form](r, r->all);
+}
+
+/* See the fields of all examples and choose. */
+static int
+survey(struct benchmark_parser *r)
+{
 	int rc;
+
+	r->survey = r->surveyed = 1;
+	rc = read_all(r);
+	r->survey = 0;
+	fields_choose(&r->fields);
+	if (!rc && r->fields.too_many)
+		rc = err_set(r->e, "%s: more than 1,000 different fields (name "
+			     "those to use)", r->path);
+	return rc;
+}
+
+int
+benchmark_parse(struct benchmark_parser *r, int form, const char *p, size_t n)
+{
+	int bom = n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? 3 : 0;
+	int rc = 0;
 
 	if (fields_init(&r->fields, r->o->fields, r->e))
 		return -1;
 	r->json = json_reader_new();
-	v->form = form_of(r, form, all);
-	r->survey = !r->o->fields;
-	rc = r->survey ? read[v->form](r, all) : 0;
-	fields_choose(&r->fields);
-	r->survey = 0;
-	if (!rc && r->fields.too_many)
-		rc = err_set(r->e, "%s: more than 1,000 different fields (name "
-			     "those to use)", r->path);
+	r->all = (struct span){p + bom, n - bom};
+	r->form = r->b->v[r->of].form = form_of(r, form, r->all);
+	/* lines may not need it: read_object() */
+	r->surveyed = r->o->fields || r->form == BENCHMARK_TEXT;
+	if (!r->surveyed && r->form != BENCHMARK_JSONL)
+		rc = survey(r);
 	if (!rc)
-		rc = read[v->form](r, all);
+		rc = read_all(r);
 	json_reader_free(r->json);
 	buf_clear(&r->text);
 	return rc;

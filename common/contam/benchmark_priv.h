@@ -49,7 +49,10 @@ struct benchmark_parser {
 	const char *path;
 	uint32_t of;		/* its number in b->v */
 	struct json_reader *json;
+	int form;		/* enum benchmark_form */
+	struct span all;	/* the file */
 	int survey;		/* the fields are only seen */
+	int surveyed;		/* they have been, or are named */
 	struct fields fields;
 	int found;		/* an example has a text */
 	struct buf text;	/* of the current example */
