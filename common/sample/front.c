@@ -9,6 +9,14 @@
 #include "base/path.h"
 #include "stream/json.h"
 
+static void
+add(const struct json *id, const struct model_config *c, struct ids *out)
+{
+	if (id->type == JSON_NUMBER && id->is_int && id->i >= 0 &&
+	    id->i < c->vocab)
+		ids_add(out, (uint32_t)id->i);
+}
+
 /* What the checkpoint says; older ones say it in config.json. */
 static int
 from_run(const char *path, const struct model_config *c, struct ids *out,
@@ -16,14 +24,17 @@ from_run(const char *path, const struct model_config *c, struct ids *out,
 {
 	struct json *j = json_load(path, e);
 	const struct json *bos = json_get(j, "bos_token_id");
-	int64_t id = c->bos;
+	const struct json *all = json_get(j, "front_token_ids");
+	size_t i;
 
 	if (!j)
 		return -1;
-	if (bos)
-		id = bos->type == JSON_NUMBER && bos->is_int ? bos->i : -1;
-	if (id >= 0 && id < c->vocab)
-		ids_add(out, (uint32_t)id);
+	for (i = 0; all && i < all->n; i++)
+		add(&all->kids[i], c, out);
+	if (!all && bos)
+		add(bos, c, out);
+	else if (!all && c->bos >= 0)
+		ids_add(out, (uint32_t)c->bos);
 	json_free(j);
 	return 0;
 }

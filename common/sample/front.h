@@ -2,8 +2,8 @@
  * front.h - the tokens before each text: those that training put there
  *
  * A checkpoint of lm-train says in train_state.json whether its shards have a
- * BOS.  Any other folder gets what its tokenizer adds: bos_token_id of
- * config.json alone adds nothing.
+ * BOS, and what a template puts after it.  Any other folder gets what its
+ * tokenizer adds: bos_token_id of config.json alone adds nothing.
  */
 #ifndef ASSAY_FRONT_H
 #define ASSAY_FRONT_H

@@ -450,6 +450,33 @@ special_ids(const struct dataset *d, const struct shards *s,
 	return guess_bos(d, s, c, bos, e);
 }
 
+/*
+ * What is in front of each document: BOS, or all tokens of the tokenizer's
+ * template if the first document has them.  All sources have the same BOS.
+ */
+static int
+find_front(struct dataset *d, struct err *e)
+{
+	const struct vocab_around *all = d->vocab ? &d->vocab->front : NULL;
+	uint32_t ids[VOCAB_AROUND], bos = (uint32_t)d->id.bos;
+	const struct shards *s = d->train[0];
+	uint64_t tokens = shards_info(s)->tokens, at;
+
+	d->id.front = (struct vocab_around){{bos}, d->id.bos >= 0};
+	if (d->id.bos < 0 || !all || all->n < 2 || all->id[0] != bos)
+		return 0;
+	for (at = 0; at + all->n <= tokens; at++) {
+		if (shards_read(s, at, all->n, ids, e) < 0)
+			return -1;
+		if (*ids != bos)
+			continue;
+		if (!memcmp(ids, all->id, all->n * sizeof *ids))
+			d->id.front = *all;
+		break;
+	}
+	return 0;
+}
+
 int
 dataset_special_ids(struct dataset *d, struct model_config *c, struct err *e)
 {
@@ -475,7 +502,7 @@ dataset_special_ids(struct dataset *d, struct model_config *c, struct err *e)
 		v->bos = c->bos;
 	if (v && v->eos < 0)
 		v->eos = c->eos;
-	return 0;
+	return find_front(d, e);
 }
 
 static int

@@ -207,8 +207,8 @@ sample_one(const struct job *j, struct decoder *d, const struct job_prompt *p)
 	struct ids *x = &s.ids;
 	float loss;
 
-	if (j->data.id.bos >= 0)
-		ids_add(x, (uint32_t)j->data.id.bos);
+	for (i = 0; i < j->data.id.front.n && x->n < end; i++)
+		ids_add(x, j->data.id.front.id[i]);
 	for (i = 0; i < p->n && x->n < end; i++)
 		ids_add(x, p->ids[i]);
 	s.prompt = x->n;

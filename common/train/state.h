@@ -8,6 +8,7 @@
 
 #include "model/optim.h"
 #include "order/plan.h"
+#include "record/vocab.h"
 #include "train/options.h"
 
 /* Where a run is.  Everything else follows from step, plan and options. */
@@ -24,6 +25,7 @@ struct data_id {
 	uint64_t val_hash;		/* 0: no evaluation shards */
 	uint64_t fingerprint;		/* of the tokenizer; 0: none */
 	int64_t bos, eos;		/* around each document; -1: none */
+	struct vocab_around front;	/* bos, and more of a template */
 };
 
 /* Files copied into every checkpoint; empty: none. */

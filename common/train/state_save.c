@@ -64,6 +64,20 @@ put_id(struct buf *b, const char *key, int64_t id)
 		buf_printf(b, "  \"%s\": null,\n", key);
 }
 
+/* Only what bos_token_id does not say. */
+static void
+put_front(struct buf *b, const struct vocab_around *front)
+{
+	size_t i;
+
+	if (front->n < 2)
+		return;
+	buf_puts(b, "  \"front_token_ids\": ");
+	for (i = 0; i < front->n; i++)
+		buf_printf(b, "%s%" PRIu32, i ? ", " : "[", front->id[i]);
+	buf_puts(b, "],\n");
+}
+
 static void
 state_json(const struct state_src *s, struct buf *b)
 {
@@ -92,6 +106,7 @@ state_json(const struct state_src *s, struct buf *b)
 	buf_puts(b, "\n  },\n");
 	put_id(b, "bos_token_id", d->bos);
 	put_id(b, "eos_token_id", d->eos);
+	put_front(b, &d->front);
 	buf_puts(b, "  \"batches\": ");
 	plan_json(s->plan, b);
 	buf_puts(b, ",\n  \"history\": [");

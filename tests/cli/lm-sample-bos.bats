@@ -118,6 +118,32 @@ train() {
 	cp -rL "$T/run/latest" "$T/m"
 }
 
+@test "a checkpoint of lm-train gets all tokens of a template, as its shards have" {
+	local two='{"SpecialToken":{"id":"<|bos|>","type_id":0}},'
+	two+='{"SpecialToken":{"id":"<|eos|>","type_id":0}},'
+	folder '{"bos_token":"<|bos|>","eos_token":"<|eos|>"}' "$(
+		sed "s/{\"SpecialToken\":{\"id\":\"<|bos|>\",\"type_id\":0}},/$two/;
+		s/\"special_tokens\":{/&\"<|eos|>\":{\"id\":\"<|eos|>\",\"ids\":[319],\"tokens\":[\"<|eos|>\"]},/
+		" <<< "$POST")"
+	cp -r "$T/m" "$T/parent"
+	is $BOS,319,
+	printf '{"text":"one text of the training data"}\n%.0s' 1 2 3 > "$T/docs"
+	"$BIN/pack" -q --tokenizer "$T/m/tokenizer.json" --seq-len 8 \
+		--no-eos -o "$T/d" "$T/docs"
+	"$BIN/lm-train" -q --init-from "$T/m" --data "$T/d" --steps 1 --lr 1e-6 \
+		--batch-size 1 --peak-tflops 1 -o "$T/run"
+	rm -r "$T/m"
+	cp -rL "$T/run/latest" "$T/m"
+	grep -q '"front_token_ids": \[318, 319\]' "$T/m/train_state.json"
+	is $BOS,319,
+	# the same BOS, by itself
+	rm -r "$T/m" "$T/d" "$T/run"
+	cp -r "$T/parent" "$T/m"
+	train --no-eos
+	run -1 grep -q front_token_ids "$T/m/train_state.json"
+	is $BOS,
+}
+
 @test "a checkpoint of lm-train gets BOS exactly if its shards have one" {
 	# the parent puts none, the shards have one
 	folder '{"bos_token":null,"add_bos_token":false}'
