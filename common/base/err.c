@@ -89,10 +89,13 @@ put_escaped(char *line, size_t size, const char *msg)
 	size_t n = 0;
 	const char *k;
 
-	for (; *msg && n + 5 < size; msg++) {
+	for (; *msg && n + 7 < size; msg++) {
 		unsigned char c = (unsigned char)*msg;
 
-		if (c >= 0x20 && c != 0x7f)
+		if (c == 0xc2 && ((unsigned char)msg[1] & 0xe0) == 0x80)
+			n += (size_t)sprintf(line + n, "\\u%04x",
+					     (unsigned char)*++msg);
+		else if (c >= 0x20 && c != 0x7f)
 			line[n++] = *msg;
 		else if ((k = strchr(named, c)))
 			n += (size_t)sprintf(line + n, "\\%c",

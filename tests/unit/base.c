@@ -62,6 +62,12 @@ child(void (*fn)(void), char *text, size_t size)
 	return status;
 }
 
+static void
+says_controls(void)
+{
+	warn("a\nb\t\x1b[2J\x7f \xc2\x9b" "2J \xc3\xa9\xc2\xa0%s.", "\r");
+}
+
 static void says_and_dies(void) { warn("w %d", 1); die("f:%d: what", 3); }
 static void wants_too_much(void) { xmalloc(SIZE_MAX / 2); }
 static void overflows(void) { xcalloc(SIZE_MAX / 2, 3); }
@@ -77,6 +83,10 @@ die_and_memory(void **state)
 	status = child(says_and_dies, text, sizeof text);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
 	assert_string_equal(text, "toy: warning: w 1\ntoy: f:3: what\nhook\n");
+	/* C0, C1 as UTF-8; letters and U+00A0 stay */
+	child(says_controls, text, sizeof text);
+	assert_string_equal(text, "toy: warning: a\\nb\\t\\x1b[2J\\x7f "
+			    "\\u009b2J \xc3\xa9\xc2\xa0\\r.\n");
 	status = child(wants_too_much, text, sizeof text);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
 	/* a sanitizer's allocator says something before it */
