@@ -40,7 +40,7 @@ static struct {
 static const struct arg table[] = {
 	OPT_GROUP("Model"),
 	OPT_STR("model", &opt.model, "DIR",
-		"Checkpoint or Hugging Face folder (Llama, Qwen3)"),
+		"Checkpoint, run, or Hugging Face folder"),
 	VOCAB_ARGS(&opt.tokenizer, &opt.split,
 		   "Tokenizer, if not the folder's"),
 	OPT_ENUM("dtype", &opt.dtype, "TYPE", dtypes,
@@ -131,22 +131,6 @@ compare_tokenizers(struct loaded *l)
 	buf_clear(&path);
 }
 
-/* Memory that can be had without swapping, in bytes; 0: unknown. */
-static int64_t
-free_memory(void)
-{
-	FILE *f = fopen("/proc/meminfo", "r");
-	long long kib = 0;
-	char line[256];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kib * 1024;
-}
-
 static int
 load_tokenizer(struct loaded *l, struct err *e)
 {
@@ -188,7 +172,7 @@ state_memory(const struct model_config *c, int64_t size)
 {
 	int64_t weights = config_params(c) * size;
 	int64_t cache = c->layers * 2 * c->kv_heads * c->head_dim * size;
-	int64_t have = free_memory();
+	int64_t have = (int64_t)mem_available();
 
 	if (args_common.verbose || (args_summary() && weights >= 1000000000))
 		fprintf(stderr, "%s: %.3f GB of weights, and %.3f MB of cache "

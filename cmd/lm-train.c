@@ -163,7 +163,7 @@ main(int argc, char **argv)
 	struct arg table[OPTIONS_MAX];
 	const struct args a = {
 		"lm-train", "[options] --data PATH -o RUN | --resume RUN",
-		"Train a Llama or Qwen3 language model.",
+		"Train a Llama, Mistral or Qwen3 language model.",
 		"lm-train --preset 1M --tokenizer t.json --data train/ -o run",
 		table, options_exclude
 	};

@@ -33,6 +33,14 @@ span_str(const char *s)
 	return (struct span){s, strlen(s)};
 }
 
+static inline int
+str_ends(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && memcmp(s + n - k, end, k) == 0;
+}
+
 /*
  * Split the first line off *rest: *line gets it without its LF, *rest the
  * remainder.  Returns 0 if *rest is empty.  The last line may lack an LF.

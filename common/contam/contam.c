@@ -58,7 +58,7 @@ int
 contam_is_shard(const char *path)
 {
 	static const char *const endings[] = {".bin", ".npy", ".ds"};
-	size_t i, n = strlen(path), k;
+	size_t i, n;
 	struct stat s;
 	char magic[8];
 	FILE *f;
@@ -67,11 +67,9 @@ contam_is_shard(const char *path)
 		return 0;
 	if (S_ISDIR(s.st_mode))
 		return 1;
-	for (i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		k = strlen(endings[i]);
-		if (n > k && !strcmp(path + n - k, endings[i]))
+	for (i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (str_ends(path, endings[i]))
 			return 1;
-	}
 	if (!S_ISREG(s.st_mode) || !(f = fopen(path, "rb")))
 		return 0;
 	n = fread(magic, 1, sizeof(magic), f);

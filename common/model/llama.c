@@ -262,21 +262,13 @@ match_one(const struct tensor *t, const struct st *s, const char *prefix,
 	return NULL;
 }
 
-static int
-ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), k = strlen(end);
-
-	return n >= k && !strcmp(s + n - k, end);
-}
-
 /* A weight or bias, but not a mask that was stored as "attn.bias". */
 static int
 is_parameter(const char *name)
 {
-	return ends_with(name, ".weight") ||
-		(ends_with(name, ".bias") && !ends_with(name, "attn.bias") &&
-		 !ends_with(name, "attention.bias"));
+	return str_ends(name, ".weight") ||
+		(str_ends(name, ".bias") && !str_ends(name, "attn.bias") &&
+		 !str_ends(name, "attention.bias"));
 }
 
 /* 1: ignored.  Buffers of a module are, and a tied lm_head; parameters not. */

@@ -1,5 +1,5 @@
 /*
- * llama.h - the weights of a Llama or Qwen3 model on a device
+ * llama.h - the weights of a Llama, Mistral or Qwen3 model on a device
  *
  * Letters as in kernels.h: C hidden size, L layers, H and G heads, D head
  * dimension, F MLP width, V vocabulary, Vp vocabulary padded to a multiple of

@@ -243,6 +243,7 @@ shard_write_window(struct shard_writer *w, const uint32_t *ids, size_t real,
 }
 
 /* ---- the end ---- */
+
 static void
 release(struct shard_writer *w)
 {
@@ -275,7 +276,7 @@ shard_writer_commit_all(struct shard_writer **w, size_t n, struct err *e)
 {
 	struct outdir *dir[2];
 	sigset_t hold, old;
-	size_t i, k, dirs = 0;
+	size_t i, dirs = 0;
 
 	for (i = 0; i < n && !e->set; i++)
 		file_end(w[i], 1, e);
@@ -289,10 +290,7 @@ shard_writer_commit_all(struct shard_writer **w, size_t n, struct err *e)
 			dir[dirs++] = w[i]->dir;
 			w[i]->dir = NULL;
 		}
-	if (e->set)
-		for (k = 0; k < dirs; k++)
-			outdir_abort(dir[k]);
-	else if (dirs)
+	if (dirs)
 		outdir_commit_all(dir, dirs, e);
 	for (i = 0; i < n; i++)
 		shard_writer_abort(w[i]);

@@ -11,6 +11,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "stream/compress.h"
@@ -24,14 +25,6 @@ struct compress {
 };
 
 static int
-ends(const char *name, const char *suffix)
-{
-	size_t n = strlen(name), k = strlen(suffix);
-
-	return n >= k && !strcmp(name + n - k, suffix);
-}
-
-static int
 refuse(const char *name, struct err *e)
 {
 	static const char *const no[] = {
@@ -40,7 +33,7 @@ refuse(const char *name, struct err *e)
 	};
 
 	for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
-		if (ends(name, no[i]))
+		if (str_ends(name, no[i]))
 			return err_set(e, "%s: cannot write %s files (.zst "
 				       "and .gz are compressed, other names "
 				       "are plain)", name, no[i]);
@@ -50,11 +43,11 @@ refuse(const char *name, struct err *e)
 int
 compress_open(const char *name, struct compress **c, struct err *e)
 {
-	int zstd = ends(name, ".zst"), bad;
+	int zstd = str_ends(name, ".zst"), bad;
 	struct compress *x;
 
 	*c = NULL;
-	if (!zstd && !ends(name, ".gz"))
+	if (!zstd && !str_ends(name, ".gz"))
 		return refuse(name, e);
 	x = xcalloc(1, sizeof *x);
 	if (zstd) {

@@ -21,6 +21,7 @@
 #include <zstd_errors.h>
 
 #include "stream/decompress.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/path.h"
 
@@ -115,11 +116,8 @@ stops_in(const struct decompress *s, const char *magic, size_t n)
 static int
 only_named(const struct decompress *s)
 {
-	size_t n = strlen(s->name);
-
 	return s->len == 0 && s->fd != STDIN_FILENO &&
-	       ((n > 4 && !strcmp(s->name + n - 4, ".zst")) ||
-		(n > 3 && !strcmp(s->name + n - 3, ".gz")));
+	       (str_ends(s->name, ".zst") || str_ends(s->name, ".gz"));
 }
 
 static int

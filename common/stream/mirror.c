@@ -48,11 +48,13 @@ is_old(void *ctx, const char *name)
 static int
 check_names(const struct mirror *m, const char *dir, struct err *e)
 {
+	int std = !m->n;
+
 	for (size_t i = 0; i < m->n; i++)
-		if (path_is_std(m->files[i]))
-			return err_set(e, "%s: a folder has an output for "
-				       "each file, and <stdin> has no name",
-				       dir);
+		std |= path_is_std(m->files[i]);
+	if (std)
+		return err_set(e, "%s: a folder has an output for each file, "
+			       "and <stdin> has no name", dir);
 	for (size_t i = 1; i < m->n; i++)
 		if (!by_base(&m->sorted[i - 1], &m->sorted[i]))
 			return err_set(e, "%s and %s would both be %s%s",
@@ -100,14 +102,10 @@ mirror_open(const char *dir, const char *const *files, size_t n,
 	if (n)
 		memcpy(m->sorted, files, n * sizeof *m->sorted);
 	qsort(m->sorted, n, sizeof *m->sorted, by_base);
-	if (!n)
-		err_set(e, "%s: a folder has an output for each file, and "
-			"<stdin> has no name", dir);
-	else if (check_names(m, dir, e) == 0 &&
-		 check_inputs(m, dir, files, n, e) == 0 &&
-		 check_inputs(m, dir, refs, nrefs, e) == 0 &&
-		 (m->dir = outdir_open(dir, is_old, m, e)) &&
-		 next_out(m, e) == 0)
+	if (check_names(m, dir, e) == 0 &&
+	    check_inputs(m, dir, files, n, e) == 0 &&
+	    check_inputs(m, dir, refs, nrefs, e) == 0 &&
+	    (m->dir = outdir_open(dir, is_old, m, e)) && next_out(m, e) == 0)
 		return m;
 	mirror_abort(m);
 	return NULL;

@@ -46,7 +46,7 @@ const struct spec options_specs[] = {
 	{OPT_REAL("embed-scale", AT(embed_scale), "X", 1e-9, 1e9,
 	 "Multiply the initial embedding by X", .brief = 1), FIXED},
 	{OPT_STR("init-from", AT(init_from), "DIR",
-	 "Start from a Hugging Face Llama or Qwen3 folder"), FIXED},
+	 "Start from a Hugging Face folder (Llama, Mistral, Qwen3)"), FIXED},
 
 	{OPT_GROUP("Data"), START},
 	{OPT_STRS("data", AT(data), "PATH",
