@@ -149,7 +149,8 @@ bpe_merge_init(struct bpe_merge *b, const struct vocab *v, struct err *e)
 		return 0;
 	names_init(&b->whole, v->token, v->n);
 	for (uint32_t i = 0; i < v->n; i++)
-		if (v->token[i].p && !(v->flags[i] & VOCAB_SPECIAL))
+		if (v->token[i].p &&
+		    !(v->flags[i] & (VOCAB_SPECIAL | VOCAB_ADDED)))
 			names_add(&b->whole, i);
 	return 0;
 }

@@ -124,6 +124,35 @@ test_expected(void **state)
 		    291);
 }
 
+/*
+ * ignore_merges looks whole pre-tokens up in the model: an added token that
+ * single_word leaves in the text is none of its tokens.  As tokenizers 0.23.
+ */
+static void
+test_whole_is_of_the_model(void **state)
+{
+	static const char json[] =
+		"{\"added_tokens\": [{\"id\": 6, \"content\": \"12\", "
+		"\"single_word\": true, \"lstrip\": false, \"rstrip\": "
+		"false, \"normalized\": false, \"special\": false}], "
+		"\"pre_tokenizer\": {\"type\": \"Sequence\", "
+		"\"pretokenizers\": [{\"type\": \"Digits\", "
+		"\"individual_digits\": false}, {\"type\": \"ByteLevel\", "
+		"\"add_prefix_space\": false, \"use_regex\": false}]}, "
+		"\"model\": {\"type\": \"BPE\", \"ignore_merges\": true, "
+		"\"vocab\": {\"a\": 0, \"b\": 1, \"1\": 2, \"2\": 3, "
+		"\"\u0120\": 4, \"21\": 5}, \"merges\": []}}";
+	struct err e = {0};
+	struct tok t;
+
+	(void)state;
+	tok_set(&t, vocab_parse(json, sizeof(json) - 1, "m", NULL, &e), &e, 0);
+	expect(&t, "a12b", "0 2 3 1");
+	expect(&t, "a 12 b", "0 4 6 4 1");
+	expect(&t, "a21b", "0 5 1");
+	tok_close(&t);
+}
+
 /* What tokenizers 0.23.3 and tiktoken 0.14 give for what goes wrong. */
 static void
 test_cases(void **state)
@@ -468,6 +497,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_expected), cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_whole_is_of_the_model),
 		cmocka_unit_test(test_naive), cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_cache), cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_round_trip),
