@@ -9,6 +9,28 @@
 #include "base/utf8.h"
 #include "stream/json.h"
 
+/*
+ * Number of bytes of p[0..n) that are ASCII and need no escape, or fewer: eight
+ * at a time.  A carry from a byte that needs one reaches only those after it.
+ */
+static size_t
+plain_words(const char *p, size_t n)
+{
+	const uint64_t one = UINT64_MAX / 255, high = one << 7;
+	uint64_t w, quote, slash;
+	size_t i;
+
+	for (i = 0; i + sizeof(w) <= n; i += sizeof(w)) {
+		memcpy(&w, p + i, sizeof(w));
+		quote = w ^ one * '"';
+		slash = w ^ one * '\\';
+		if ((w | (w - one * 0x20) | (quote - one) | (slash - one)) &
+		    high)
+			break;
+	}
+	return i;
+}
+
 /* Number of bytes of p[0..n) that need no escape. */
 static size_t
 plain_run(const char *p, size_t n)
@@ -25,6 +47,8 @@ plain_run(const char *p, size_t n)
 		if (k < 0)
 			break;
 		i += (size_t)k;
+		if (c < 0x80 && i % sizeof(uint64_t) == 0)
+			i += plain_words(p + i, n - i);
 	}
 	return i;
 }
@@ -33,16 +57,18 @@ plain_run(const char *p, size_t n)
 static size_t
 put_escape(struct buf *b, const char *p, size_t n)
 {
-	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+	static const char short_form[] = {
+		['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f',
+		['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'
+	};
 	unsigned char c = (unsigned char)*p;
-	const char *f = c ? strchr(from, c) : NULL;
 
 	if (c >= 0x80) {
 		buf_puts(b, "\xef\xbf\xbd");
 		return (size_t)-utf8_step(p, n);
 	}
-	if (f)
-		buf_printf(b, "\\%c", to[f - from]);
+	if (short_form[c])
+		buf_put(b, (char[]){'\\', short_form[c]}, 2);
 	else
 		buf_printf(b, "\\u%04x", c);
 	return 1;

@@ -431,6 +431,36 @@ writing(void **state)
 	buf_clear(&b);
 }
 
+/* Each byte at each place of a text is escaped as it must be, and no other. */
+static void
+each_byte_is_escaped(void **state)
+{
+	enum { LEN = 24 };
+	static const char from[] = "\b\t\n\f\r\"\\", to[] = "btnfr\"\\";
+	char text[LEN], want[2 * LEN + 8], as[8];
+	struct buf b = {0};
+	int c, at;
+
+	(void)state;
+	for (c = 0; c < 256; c++) {
+		const char *f = c ? strchr(from, c) : NULL;
+
+		snprintf(as, sizeof as, f ? "\\%c" : c < 0x20 ? "\\u%04x" :
+			 c < 0x80 ? "%c" : "\xef\xbf\xbd",
+			 f ? to[f - from] : c);
+		for (at = 0; at < LEN; at++) {
+			memset(text, 'a' + at, LEN);
+			text[at] = (char)c;
+			snprintf(want, sizeof want, "\"%.*s%s%.*s\"", at,
+				 text, as, LEN - 1 - at, text + at + 1);
+			buf_reset(&b);
+			json_put_str(&b, (struct span){text, LEN});
+			must_be(buf_span(&b), want, strlen(want));
+		}
+	}
+	buf_clear(&b);
+}
+
 static int
 open_reader(void **state)
 {
@@ -462,6 +492,7 @@ main(void)
 		cmocka_unit_test(tree_takes_any_number),
 		cmocka_unit_test(reals_read_back),
 		cmocka_unit_test(writing),
+		cmocka_unit_test(each_byte_is_escaped),
 	};
 
 	return cmocka_run_group_tests(tests, open_reader, close_reader);
