@@ -1,9 +1,11 @@
 /*
  * spool.c - temporary bytes, in memory or in an unnamed file
  *
- * The buffer holds everything until it would exceed its limit.  From then on it
- * is a write buffer for the file, flushed when full and before a read of bytes
- * that are still in it.
+ * The buffer holds everything until it would exceed its limit.  What it holds
+ * then stays there if that is much more than a write buffer, and the rest goes
+ * to the file, through a write buffer that is flushed when full and before a
+ * read of bytes that are still in it.  An offset in the file is that of the
+ * spool: where the start stays in memory, the file begins with a hole.
  */
 #include "stream/spool.h"
 
@@ -20,13 +22,17 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-enum { WRITE_BUFFER = 1 << 20, DIRECT = 1 << 15 };
+enum {
+	WRITE_BUFFER = 1 << 20, DIRECT = 1 << 15,
+	KEPT = 16 * WRITE_BUFFER	/* least to stay */
+};
 
 struct spool {
+	struct buf head;	/* the first bytes, which stay in memory */
 	struct buf buf;		/* bytes from `flushed` on */
 	size_t mem;
-	int fd;			/* -1: all in memory */
-	uint64_t flushed;	/* bytes in the file */
+	int fd;			/* -1: all in memory, in `head` */
+	uint64_t flushed;	/* bytes in `head` and the file */
 	const char *dir;
 	void *map;		/* spool_all() */
 	size_t mapped;
@@ -79,6 +85,7 @@ spool_free(struct spool *s)
 		munmap(s->map, s->mapped);
 	if (s->fd >= 0)
 		close(s->fd);
+	buf_clear(&s->head);
 	buf_clear(&s->buf);
 	free(s);
 }
@@ -120,6 +127,7 @@ unnamed_file(const char *dir)
 	return fd;
 }
 
+/* From now on appended bytes go to a file. */
 static int
 spool_to_disk(struct spool *s, struct err *e)
 {
@@ -127,21 +135,30 @@ spool_to_disk(struct spool *s, struct err *e)
 	if (s->fd < 0)
 		return err_sys(e, errno, "%s: cannot create a temporary "
 			       "file (TMPDIR selects another folder)", s->dir);
-	if (spool_flush(s, e))
-		return -1;
-	buf_clear(&s->buf);
+	if (s->head.n < KEPT) {
+		s->flushed = 0;
+		if (spool_write(s, s->head.p, s->head.n, e))
+			return -1;
+		buf_clear(&s->head);
+	} else if (lseek(s->fd, (off_t)s->flushed, SEEK_SET) < 0) {
+		return err_sys(e, errno, "temporary file in %s: seek", s->dir);
+	}
 	return 0;
 }
 
 int
 spool_append(struct spool *s, const void *p, size_t n, struct err *e)
 {
-	if (s->fd < 0 && n > s->mem - (s->buf.n < s->mem ? s->buf.n : s->mem) &&
-	    spool_to_disk(s, e))
+	if (s->fd < 0 && n <= s->mem - s->head.n) {
+		buf_put(&s->head, p, n);
+		s->flushed += n;
+		return 0;
+	}
+	if (s->fd < 0 && spool_to_disk(s, e))
 		return -1;
-	if (s->fd >= 0 && s->buf.n + n > WRITE_BUFFER && spool_flush(s, e))
+	if (s->buf.n + n > WRITE_BUFFER && spool_flush(s, e))
 		return -1;
-	if (s->fd >= 0 && n >= DIRECT) {
+	if (n >= DIRECT) {
 		if (spool_flush(s, e))
 			return -1;
 		return spool_write(s, p, n, e);
@@ -153,54 +170,78 @@ spool_append(struct spool *s, const void *p, size_t n, struct err *e)
 const void *
 spool_view(const struct spool *s, uint64_t off, size_t n)
 {
-	if (s->fd >= 0 || off > s->buf.n || n > s->buf.n - off)
+	if (off > s->head.n || n > s->head.n - off)
 		return NULL;
-	return s->buf.p + off;
+	return s->head.p + off;
 }
 
 const void *
 spool_all(struct spool *s, struct err *e)
 {
+	uint64_t n = spool_size(s);
 	void *p;
 
 	if (s->fd < 0)
-		return buf_reserve(&s->buf, 1) - s->buf.n;
+		return buf_reserve(&s->head, 1) - s->head.n;
 	if (spool_flush(s, e))
 		return NULL;
-	p = mmap(NULL, s->flushed, PROT_READ, MAP_PRIVATE, s->fd, 0);
-	if (p == MAP_FAILED) {
-		err_sys(e, errno, "temporary file in %s: cannot map %llu bytes",
-			s->dir, (unsigned long long)s->flushed);
+	if (lseek(s->fd, 0, SEEK_SET) < 0 ||
+	    write_all(s->fd, s->head.p, s->head.n) < 0) {
+		err_sys(e, errno, "temporary file in %s: write", s->dir);
 		return NULL;
 	}
+	p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, s->fd, 0);
+	if (p == MAP_FAILED) {
+		err_sys(e, errno, "temporary file in %s: cannot map %llu bytes",
+			s->dir, (unsigned long long)n);
+		return NULL;
+	}
+	buf_clear(&s->head);
 	s->map = p;
-	s->mapped = s->flushed;
+	s->mapped = n;
 	return p;
 }
 
-int
-spool_read(struct spool *s, uint64_t off, void *p, size_t n, struct err *e)
+/* The bytes [off, off + n) that are in the file. */
+static int
+read_file(struct spool *s, uint64_t off, char *p, size_t n, struct err *e)
 {
-	ptrdiff_t got;
+	ptrdiff_t got = pread_all(s->fd, p, n, off);
+
+	if (got < 0 || (size_t)got < n)
+		return err_sys(e, got < 0 ? errno : EIO, "temporary file in "
+			       "%s: offset %llu: read", s->dir,
+			       (unsigned long long)off);
+	return 0;
+}
+
+int
+spool_read(struct spool *s, uint64_t off, void *to, size_t n, struct err *e)
+{
+	char *p = to;
+	size_t k;
 
 	if (off > spool_size(s) || n > spool_size(s) - off)
 		return err_set(e, "temporary file: offset %llu: read of %zu "
 			       "bytes past its end at %llu",
 			       (unsigned long long)off, n,
 			       (unsigned long long)spool_size(s));
+	if (off < s->head.n) {
+		k = n < s->head.n - off ? n : (size_t)(s->head.n - off);
+		memcpy(p, s->head.p + off, k);
+		off += k;
+		p += k;
+		n -= k;
+	}
+	if (!n)
+		return 0;
 	if (off >= s->flushed) {
-		if (n)
-			memcpy(p, s->buf.p + (off - s->flushed), n);
+		memcpy(p, s->buf.p + (off - s->flushed), n);
 		return 0;
 	}
 	if (off + n > s->flushed && spool_flush(s, e))
 		return -1;
-	got = pread_all(s->fd, p, n, off);
-	if (got < 0 || (size_t)got < n)
-		return err_sys(e, got < 0 ? errno : EIO, "temporary file in "
-			       "%s: offset %llu: read", s->dir,
-			       (unsigned long long)off);
-	return 0;
+	return read_file(s, off, p, n, e);
 }
 
 uint64_t

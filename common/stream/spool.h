@@ -2,9 +2,10 @@
  * spool.h - temporary bytes, in memory or in an unnamed file
  *
  * For data of unknown size that is read again, or in another order: bytes are
- * appended, then read from any offset.  Up to `mem` bytes stay in memory;
- * beyond that everything goes to an unnamed file in $TMPDIR (default /tmp),
- * which disappears with the process.  One thread at a time.
+ * appended, then read from any offset.  Up to `mem` bytes stay in memory; what
+ * comes after them goes to an unnamed file in $TMPDIR (default /tmp), which
+ * disappears with the process; so do they if they are few, to leave memory to a
+ * write buffer.  One thread at a time.
  */
 #ifndef ASSAY_SPOOL_H
 #define ASSAY_SPOOL_H
