@@ -37,7 +37,9 @@ spans_free(struct spans *s)
 	if (!s)
 		return;
 	spool_free(s->text);
+	spans_forget(s);
 	free(s->start);
+	free(s->doc);
 	free(s->v);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
@@ -93,6 +95,7 @@ spans_find(struct spans *s, size_t *n, struct err *e)
 		s->start = xcalloc(1, sizeof(*s->start));
 	s->start[s->ndocs] = s->n;
 	s->p = s->n ? spool_view(s->text, 0, (size_t)s->n) : "";
+	spans_number(s);
 	r = s->n < s->least ? 0 :
 		spool_room(search_room(s->least, s->mem, s->n), what, e) ||
 		spans_search(s, e) ? -1 : 0;
@@ -146,6 +149,7 @@ reverse(struct spans *s, struct err *e)
 	buf_clear(&back);
 	s->spilled |= spool_on_disk(s->text);
 	spool_free(s->text);
+	spans_forget(s);
 	s->text = new.text;
 	if (new.start) {
 		free(s->start);

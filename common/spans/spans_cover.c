@@ -143,11 +143,10 @@ cover_bucket(struct cover *c, size_t bucket)
 {
 	struct search *s = c->s;
 	size_t n = partition_count(s->copies, bucket);
-	size_t room = n < PARTITION_MOST ? PARTITION_MOST : n;
-	struct record *v = xreallocarray(NULL, room, sizeof(*v));
-	struct record *tmp = xreallocarray(NULL, room, sizeof(*v));
+	struct record *v = xreallocarray(NULL, n + 1, sizeof(*v));
+	struct record *tmp = xreallocarray(NULL, n + 1, sizeof(*v));
 	struct partition_at at = {0};
-	int r = partition_read(s->copies, bucket, &at, v, room, &n, s->e);
+	int r = partition_read(s->copies, bucket, &at, v, n + 1, &n, s->e);
 
 	if (!r) {
 		spans_sort(v, tmp, n,

@@ -5,24 +5,23 @@
  * ones: one that is too large is read twice, and not as a whole.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "spans/spans_priv.h"
 
-enum { TWO_BITS = 3, SMALL = 1024, LARGE = 1 << 16 };
+enum { TWO_BITS = 3, SMALL = 1 << 16, AHEAD = 16 };
 
-/* The distinct hashes of a bucket. */
-struct firsts {
-	struct record *v;	/* value: the least * 4 + how many, up to 3 */
-	size_t n, cap;
-	uint32_t *slot;		/* of v, + 1; 0: free */
-	size_t mask;
-};
+static inline size_t
+slot_at(const struct firsts *f, uint64_t key)
+{
+	return (key ^ key >> 32) & f->mask;
+}
 
 static uint32_t *
 slot_of(const struct firsts *f, uint64_t key)
 {
-	size_t i = (key ^ key >> 32) & f->mask;
+	size_t i = slot_at(f, key);
 
 	while (f->slot[i] && f->v[f->slot[i] - 1].key != key)
 		i = (i + 1) & f->mask;
@@ -35,53 +34,62 @@ grow(struct firsts *f, size_t n)
 {
 	size_t i;
 
-	f->cap = n;
-	f->v = xreallocarray(f->v, f->cap, sizeof(*f->v));
 	for (f->mask = 1; f->mask < 2 * n;)
 		f->mask *= 2;
-	f->mask--;
-	free(f->slot);
-	f->slot = xcalloc(f->mask + 1, sizeof(*f->slot));
+	if (n > f->cap) {
+		f->cap = n;
+		f->v = xreallocarray(f->v, n, sizeof(*f->v));
+		free(f->slot);
+		f->slot = xreallocarray(NULL, f->mask, sizeof(*f->slot));
+	}
+	memset(f->slot, 0, f->mask-- * sizeof(*f->slot));
+	f->most = n;
 	for (i = 0; i < f->n; i++)
 		*slot_of(f, f->v[i].key) = (uint32_t)i + 1;
 }
 
-static int
-note(struct thread *t, struct firsts *f, const struct record *v, size_t n)
+/* Replace keys by their numbers in f->v; add: note those that are new too. */
+static void
+number(struct firsts *f, struct record *v, size_t n, int add)
 {
 	size_t i;
 
-	(void)t;
 	for (i = 0; i < n; i++) {
 		struct record *r;
 		uint32_t *slot;
 
-		if (f->n == f->cap)
-			grow(f, 2 * f->cap);
+		if (i + AHEAD < n)
+			__builtin_prefetch(&f->slot[slot_at(f,
+							    v[i + AHEAD].key)]);
+		if (add && f->n == f->most)
+			grow(f, 2 * f->most);
 		slot = slot_of(f, v[i].key);
 		if (!*slot) {
 			f->v[f->n++] = (struct record){v[i].key,
-						       v[i].value << 2 | 1};
+						       v[i].value << 2};
 			*slot = (uint32_t)f->n;
-			continue;
 		}
 		r = &f->v[*slot - 1];
+		v[i].key = *slot - 1;
+		if (!add)
+			continue;
 		r->value += (r->value & TWO_BITS) < TWO_BITS;
 		if (r->value >> 2 > v[i].value)
 			r->value = v[i].value << 2 | (r->value & TWO_BITS);
 	}
-	return 0;
 }
 
+typedef int put_fn(struct thread *t, const struct record *v, size_t n);
+
+/* v: {number, place}. */
 static int
-put_repeats(struct thread *t, struct firsts *f, const struct record *v,
-	    size_t n)
+put_repeats(struct thread *t, const struct record *v, size_t n)
 {
 	struct search *s = t->s;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		uint64_t x = f->v[*slot_of(f, v[i].key) - 1].value;
+		uint64_t x = t->firsts.v[v[i].key].value;
 		struct record r = {
 			v[i].value, (x >> 2) << 1 | (x & TWO_BITS) / TWO_BITS
 		};
@@ -95,8 +103,7 @@ put_repeats(struct thread *t, struct firsts *f, const struct record *v,
 }
 
 static int
-put_copies(struct thread *t, struct firsts *f, const struct record *v,
-	   size_t n)
+put_copies(struct thread *t, const struct record *v, size_t n)
 {
 	const struct spans *s = t->s->s;
 	size_t i;
@@ -105,8 +112,7 @@ put_copies(struct thread *t, struct firsts *f, const struct record *v,
 		uint64_t x = v[i].value / s->char_max, q;
 		size_t more = (size_t)(v[i].value % s->char_max);
 
-		q = f->v[*slot_of(f, v[i].key) - 1].value >> 2;
-		q /= s->char_max;
+		q = (t->firsts.v[v[i].key].value >> 2) / s->char_max;
 		if (q + s->least + more <= x &&
 		    spans_put_copy(t, x, more, COPY_WINDOW, q))
 			return -1;
@@ -114,48 +120,47 @@ put_copies(struct thread *t, struct firsts *f, const struct record *v,
 	return 0;
 }
 
-/* pass() over all records of a bucket, up to `room` at a time. */
+/* All records of a bucket, up to `room` at a time: noted, or put. */
 static int
 read_bucket(struct thread *t, struct partition *from, uint64_t bucket,
-	    struct firsts *f, struct record *v, size_t room,
-	    int (*pass)(struct thread *t, struct firsts *f,
-			const struct record *v, size_t n))
+	    size_t room, put_fn *put)
 {
+	struct firsts *f = &t->firsts;
 	struct partition_at at = {0};
 	size_t n;
 
 	do {
-		if (partition_read(from, bucket, &at, v, room, &n, &t->e) ||
-		    pass(t, f, v, n))
+		if (partition_read(from, bucket, &at, f->in, room, &n, &t->e))
+			return -1;
+		number(f, f->in, n, !put);
+		if (put && put(t, f->in, n))
 			return -1;
 	} while (n);
 	return 0;
 }
 
 static int
-firsts(struct thread *t, struct partition *from, uint64_t bucket,
-       int (*put)(struct thread *t, struct firsts *f, const struct record *v,
-		  size_t n))
+firsts(struct thread *t, struct partition *from, uint64_t bucket, put_fn *put)
 {
+	struct firsts *f = &t->firsts;
 	size_t n = partition_count(from, bucket);
-	size_t room = n < t->s->room ? n : t->s->room;
-	struct record *v = xreallocarray(NULL, room + 1, sizeof(*v));
+	size_t room = n < t->s->room ? n + 1 : t->s->room;
 	struct partition_at at = {0};
-	struct firsts f = {0};
-	int r;
 
-	grow(&f, n < SMALL ? SMALL : n < LARGE ? n : LARGE);
-	if (n == room)
-		r = partition_read(from, bucket, &at, v, room, &n, &t->e) ||
-			note(t, &f, v, n) || put(t, &f, v, n) ? -1 : 0;
-	else
-		r = read_bucket(t, from, bucket, &f, v, room, note) ||
-			read_bucket(t, from, bucket, &f, v, room, put) ?
-			-1 : 0;
-	free(v);
-	free(f.v);
-	free(f.slot);
-	return r;
+	if (room > f->room) {
+		free(f->in);
+		f->in = xreallocarray(NULL, room, sizeof(*f->in));
+		f->room = room;
+	}
+	f->n = 0;
+	grow(f, n < room || n < SMALL ? n + 1 : SMALL);
+	if (n >= room)
+		return read_bucket(t, from, bucket, room, NULL) ||
+			read_bucket(t, from, bucket, room, put) ? -1 : 0;
+	if (partition_read(from, bucket, &at, f->in, room, &n, &t->e))
+		return -1;
+	number(f, f->in, n, 1);
+	return put(t, f->in, n);
 }
 
 int

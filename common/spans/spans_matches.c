@@ -259,9 +259,7 @@ spans_matches(struct thread *t, uint64_t bucket)
 	struct matches *m = xcalloc(1, sizeof(*m));
 	int r;
 
-	r = partition_read(s->repeats, bucket, &at, v,
-			   n < PARTITION_MOST ? PARTITION_MOST : n, &n,
-			   &t->e);
+	r = partition_read(s->repeats, bucket, &at, v, n + 1, &n, &t->e);
 	if (!r) {
 		spans_sort(v, tmp, n, bucket * s->range, s->range);
 		free(tmp);

@@ -22,8 +22,10 @@ struct spans {
 	int threads;
 	struct spool *text;	/* all of them */
 	const char *p;		/* ... where they are in memory, or NULL */
+	struct block *block;	/* read lately from disk, under lock */
 	uint64_t n;		/* bytes of them */
 	uint64_t *start;	/* of each document, and the end */
+	uint32_t *doc;		/* with every DOC_STEP-th byte; the last */
 	size_t ndocs, cap;
 	pthread_mutex_t lock;	/* of the spool */
 	struct err err;		/* of reads, under lock */
@@ -43,11 +45,20 @@ struct doc_at {
 	uint64_t from;		/* ... if they start here or later */
 };
 
+/* Number the documents, to find them by a byte.  After the last. */
+void spans_number(struct spans *s);
+
 /* The document that holds this byte. */
 size_t spans_doc_of(const struct spans *s, uint64_t at);
 
-/* n bytes of all texts, from any thread; faults stay in s->err. */
+/*
+ * n bytes of all texts, from any thread; faults stay in s->err.  What is near
+ * bytes read a little earlier costs no call of the system.
+ */
 void spans_read(struct spans *s, uint64_t at, char *p, size_t n);
+
+/* Forget what was read. */
+void spans_forget(struct spans *s);
 
 /* Equal bytes at the start, and at the end, of two runs of n bytes. */
 size_t spans_agree(const char *p, const char *q, size_t n);
@@ -128,6 +139,17 @@ struct search {
 
 /* --- spans_segments.c --- */
 
+/* The distinct hashes of a bucket; room that the next one takes over. */
+struct firsts {
+	struct record *in;	/* records of the bucket */
+	size_t room;
+	struct record *v;	/* value: the least * 4 + how many, up to 3 */
+	size_t n, cap;
+	size_t most;		/* of n, before the table grows */
+	uint32_t *slot;		/* of v, + 1; 0: free */
+	size_t mask;
+};
+
 struct thread {
 	struct search *s;
 	size_t k;		/* number of the thread */
@@ -135,6 +157,7 @@ struct thread {
 	void *ctx;		/* of what runs */
 	char *room;		/* text from disk */
 	int32_t *hash;		/* of grams; SOME more */
+	struct firsts firsts;
 	const char *text;	/* bytes of all texts at hand: */
 	uint64_t at, end;
 };

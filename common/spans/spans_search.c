@@ -127,7 +127,9 @@ int
 spans_search(struct spans *s, struct err *e)
 {
 	struct search d = {.s = s, .e = e};
-	size_t mem = s->mem - (s->p ? (size_t)s->n : s->mem / 16);
+	size_t mem = s->mem - (s->p ? (size_t)s->n :
+			       spool_view(s->text, 0, 1) ? s->mem / 4 :
+			       s->mem / 16);
 	int try, r;
 
 	sizes(&d, mem);

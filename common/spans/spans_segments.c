@@ -51,6 +51,9 @@ spans_run(struct search *s, uint64_t n, int segments,
 			*s->e = t[k].e;
 		free(t[k].room);
 		free(t[k].hash);
+		free(t[k].firsts.in);
+		free(t[k].firsts.v);
+		free(t[k].firsts.slot);
 	}
 	free(t);
 	if (s->s->err.set && !s->e->set)
@@ -65,9 +68,11 @@ spans_load(struct thread *t, uint64_t from, uint64_t to)
 
 	t->at = from < s->over ? 0 : from - s->over;
 	t->end = s->s->n - to < s->over ? s->s->n : to + s->over;
-	t->text = s->s->p ? s->s->p + t->at : t->room;
-	if (!s->s->p)
-		spans_read(s->s, t->at, t->room, (size_t)(t->end - t->at));
+	t->text = spool_view(s->s->text, t->at, (size_t)(t->end - t->at));
+	if (t->text)
+		return;
+	t->text = t->room;
+	spans_read(s->s, t->at, t->room, (size_t)(t->end - t->at));
 }
 
 void

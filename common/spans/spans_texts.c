@@ -3,37 +3,103 @@
  *
  * All texts are one after the other in a spool, in memory or on disk.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/search.h"
 #include "spans/spans_priv.h"
 
-enum { CHUNK = 1024, FEW = 64 };	/* compared at a time, on disk */
+enum {
+	CHUNK = 1024, FEW = 64,		/* compared at a time, on disk */
+	BLOCK = 4096, BLOCKS = 64, DOC_STEP = 1 << 14
+};
+
+struct block {
+	uint64_t number;	/* + 1; 0: none */
+	char p[BLOCK];
+};
 
 /* --- texts --- */
+
+void
+spans_number(struct spans *s)
+{
+	uint64_t n = s->n / DOC_STEP + 1, i;
+	size_t doc = 0;
+
+	s->doc = xreallocarray(s->doc, n + 1, sizeof(*s->doc));
+	for (i = 0; i < n; i++) {
+		while (doc + 1 < s->ndocs && s->start[doc + 1] <= i * DOC_STEP)
+			doc++;
+		s->doc[i] = (uint32_t)doc;
+	}
+	s->doc[n] = (uint32_t)(s->ndocs ? s->ndocs - 1 : 0);
+}
 
 /* An empty document starts where the next one does. */
 size_t
 spans_doc_of(const struct spans *s, uint64_t at)
 {
-	size_t i;
+	size_t i, from = s->doc[at / DOC_STEP], to = s->doc[at / DOC_STEP + 1];
 
-	FIND_FIRST(i, 1, s->ndocs, s->start[i] > at);
+	FIND_FIRST(i, from + 1, to + 1, s->start[i] > at);
 	return i - 1;
+}
+
+static void
+read_spool(struct spans *s, uint64_t at, char *p, size_t n)
+{
+	if (s->err.set || spool_read(s->text, at, p, n, &s->err))
+		memset(p, 0, n);
+}
+
+/* The block with the byte `at`. */
+static const char *
+block_of(struct spans *s, uint64_t at)
+{
+	uint64_t number = at / BLOCK;
+	struct block *b;
+
+	if (!s->block)
+		s->block = xcalloc(BLOCKS, sizeof(*s->block));
+	b = &s->block[number % BLOCKS];
+	if (b->number != number + 1) {
+		at = number * BLOCK;
+		read_spool(s, at, b->p, s->n - at < BLOCK ?
+			   (size_t)(s->n - at) : BLOCK);
+		b->number = number + 1;
+	}
+	return b->p;
 }
 
 void
 spans_read(struct spans *s, uint64_t at, char *p, size_t n)
 {
-	if (s->p) {
-		memcpy(p, s->p + at, n);
+	const char *view = spool_view(s->text, at, n);
+	size_t k;
+
+	if (view) {
+		memcpy(p, view, n);
 		return;
 	}
 	pthread_mutex_lock(&s->lock);
-	if (s->err.set || spool_read(s->text, at, p, n, &s->err))
-		memset(p, 0, n);
+	if (n > BLOCK) {
+		read_spool(s, at, p, n);
+		n = 0;
+	}
+	for (; n; n -= k, p += k, at += k) {
+		k = BLOCK - at % BLOCK < n ? BLOCK - at % BLOCK : n;
+		memcpy(p, block_of(s, at) + at % BLOCK, k);
+	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+void
+spans_forget(struct spans *s)
+{
+	free(s->block);
+	s->block = NULL;
 }
 
 static int

@@ -2,8 +2,9 @@
  * partition.c - pairs of numbers, spooled by bucket
  *
  * A full buffer of a bucket is appended to one spool as a chunk.  A chunk
- * begins with the offset of the bucket's previous one, so that memory does not
- * grow with the number of records.
+ * begins with where the bucket's previous one is, so that memory does not grow
+ * with the number of records.  A buffer has room for that, so that a chunk is
+ * written and read at once.
  */
 #include "stream/partition.h"
 
@@ -15,18 +16,16 @@
 
 #define NO_CHUNK UINT64_MAX
 
-struct chunk {
-	uint64_t before, n;
-};
+enum { LINE = 64 / sizeof(struct record) };
 
 struct bucket {
-	uint64_t last;		/* chunk, or NO_CHUNK */
+	struct record last;	/* chunk: {offset or NO_CHUNK, records} */
 	uint64_t n;		/* records in chunks */
 };
 
 struct writer {
-	struct record *buf;	/* cap of each bucket */
-	uint32_t *fill;		/* of each bucket */
+	struct record *buf;	/* of each bucket: {chunk before, records} */
+	uint32_t *fill;		/* of each bucket, with the former */
 };
 
 struct partition {
@@ -34,6 +33,7 @@ struct partition {
 	struct bucket *bucket;
 	size_t buckets, writers;
 	size_t cap;		/* records of a buffer */
+	size_t stride;		/* from one to the next */
 	struct writer *writer;	/* NULL: flushed */
 	pthread_mutex_t lock;
 };
@@ -52,15 +52,19 @@ partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem)
 		s->cap = PARTITION_LEAST;
 	if (s->cap > PARTITION_MOST)
 		s->cap = PARTITION_MOST;
+	/* buffers a power of two apart would share a few lines of the cache */
+	s->stride = s->cap < 16 * LINE ? s->cap : s->cap + LINE;
 	s->bucket = xcalloc(buckets, sizeof(*s->bucket));
 	for (i = 0; i < buckets; i++)
-		s->bucket[i].last = NO_CHUNK;
+		s->bucket[i].last.key = NO_CHUNK;
 	s->writer = xcalloc(writers, sizeof(*s->writer));
 	for (i = 0; i < writers; i++)
 		s->writer[i] = (struct writer){
-			mem_pages(buckets * s->cap * sizeof(struct record)),
+			mem_pages(buckets * s->stride * sizeof(struct record)),
 			xcalloc(buckets, sizeof(uint32_t))
 		};
+	for (i = 0; i < writers * buckets; i++)
+		s->writer[i / buckets].fill[i % buckets] = 1;
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -71,7 +75,7 @@ free_buffers(struct partition *s)
 	size_t i;
 
 	for (i = 0; i < s->writers && s->writer; i++) {
-		mem_pages_free(s->writer[i].buf, s->buckets * s->cap *
+		mem_pages_free(s->writer[i].buf, s->buckets * s->stride *
 			       sizeof(struct record));
 		free(s->writer[i].fill);
 	}
@@ -94,23 +98,19 @@ partition_free(struct partition *s)
 static int
 put_chunk(struct partition *s, struct writer *w, size_t i, struct err *e)
 {
+	struct record *v = w->buf + i * s->stride;
 	struct bucket *b = &s->bucket[i];
 	uint32_t n = w->fill[i];
-	struct chunk c;
-	uint64_t at;
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	c = (struct chunk){b->last, n};
-	at = spool_size(s->spool);
-	r = spool_append(s->spool, &c, sizeof(c), e) ||
-	    spool_append(s->spool, w->buf + i * s->cap,
-			 n * sizeof(struct record), e);
-	b->last = at;
-	b->n += n;
+	v[0] = b->last;
+	b->last = (struct record){spool_size(s->spool), n - 1};
+	b->n += n - 1;
+	r = spool_append(s->spool, v, n * sizeof(*v), e);
 	pthread_mutex_unlock(&s->lock);
-	w->fill[i] = 0;
-	return r ? -1 : 0;
+	w->fill[i] = 1;
+	return r;
 }
 
 int
@@ -118,8 +118,10 @@ partition_put(struct partition *s, size_t writer, size_t bucket,
 	      struct record r, struct err *e)
 {
 	struct writer *w = &s->writer[writer];
+	struct record *at = w->buf + bucket * s->stride + w->fill[bucket]++;
 
-	w->buf[bucket * s->cap + w->fill[bucket]++] = r;
+	*at = r;
+	__builtin_prefetch(at + LINE, 1);
 	return w->fill[bucket] < s->cap ? 0 : put_chunk(s, w, bucket, e);
 }
 
@@ -130,7 +132,7 @@ partition_flush(struct partition *s, struct err *e)
 
 	for (w = 0; w < s->writers; w++)
 		for (i = 0; i < s->buckets; i++)
-			if (s->writer[w].fill[i] &&
+			if (s->writer[w].fill[i] > 1 &&
 			    put_chunk(s, &s->writer[w], i, e))
 				return -1;
 	free_buffers(s);
@@ -144,19 +146,18 @@ partition_count(const struct partition *s, size_t bucket)
 }
 
 static int
-read_chunks(struct partition *s, uint64_t *at, struct record *v, size_t room,
-	    size_t *n, struct err *e)
+read_chunks(struct partition *s, struct record *at, struct record *v,
+	    size_t room, size_t *n, struct err *e)
 {
-	struct chunk c;
+	size_t k;
 
-	for (*n = 0; *at != NO_CHUNK; *at = c.before, *n += c.n) {
-		if (spool_read(s->spool, *at, &c, sizeof(c), e))
+	for (*n = 0; at->key != NO_CHUNK && at->value < room - *n; *n += k) {
+		k = (size_t)at->value;
+		if (spool_read(s->spool, at->key, v + *n,
+			       (k + 1) * sizeof(*v), e))
 			return -1;
-		if (c.n > room - *n)
-			break;
-		if (spool_read(s->spool, *at + sizeof(c), v + *n,
-			       c.n * sizeof(*v), e))
-			return -1;
+		*at = v[*n];
+		v[*n] = v[*n + k];
 	}
 	return 0;
 }

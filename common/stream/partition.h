@@ -18,7 +18,7 @@ struct record {
 	uint64_t key, value;
 };
 
-/* Records that a writer buffers per bucket. */
+/* Records of a writer's buffer for a bucket, one of them for itself. */
 enum { PARTITION_LEAST = 16, PARTITION_MOST = 4096 };
 
 struct partition;
@@ -42,14 +42,14 @@ uint64_t partition_count(const struct partition *s, size_t bucket);
 
 /* Position in a bucket; {0} is its start. */
 struct partition_at {
-	uint64_t next;
+	struct record next;
 	int begun;
 };
 
 /*
  * The next *n records of a bucket, 0 after the last: all of them if room is
- * partition_count() or more, else as many chunks as fit.  room must be at least
- * PARTITION_MOST or partition_count().  Any thread.  0 or -1.
+ * more than partition_count(), else as many buffers as fit.  room must be at
+ * least PARTITION_MOST or partition_count() + 1.  Any thread.  0 or -1.
  */
 int partition_read(struct partition *s, size_t bucket, struct partition_at *at,
 		 struct record *v, size_t room, size_t *n, struct err *e);
