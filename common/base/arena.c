@@ -4,6 +4,7 @@
 #include "base/arena.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -13,6 +14,18 @@ struct arena_block {
 	char p[];
 };
 
+static struct arena_block *
+block_new(struct arena *a, size_t cap)
+{
+	struct arena_block *b = xmalloc(sizeof(*b) + cap + a->pad);
+
+	memset(b->p + cap, 0, a->pad);
+	b->n = 0;
+	b->cap = cap;
+	a->held += sizeof(*b) + cap + a->pad;
+	return b;
+}
+
 void *
 arena_take(struct arena *a, size_t n, size_t block)
 {
@@ -21,10 +34,7 @@ arena_take(struct arena *a, size_t n, size_t block)
 	if (!b || b->cap - b->n < n) {
 		size_t cap = n > block / 4 ? n : block;
 
-		b = xmalloc(sizeof(*b) + cap);
-		b->n = 0;
-		b->cap = cap;
-		a->held += sizeof(*b) + cap;
+		b = block_new(a, cap);
 		/* a block of its own goes after the open one */
 		if (a->blocks && cap == n) {
 			b->next = a->blocks->next;
@@ -47,5 +57,20 @@ arena_clear(struct arena *a)
 		next = b->next;
 		free(b);
 	}
-	*a = (struct arena){0};
+	a->blocks = NULL;
+	a->held = 0;
+}
+
+void
+arena_reset(struct arena *a, size_t n)
+{
+	struct arena_block *b = a->blocks;
+
+	if (b && !b->next && b->cap >= n) {
+		b->n = 0;
+		return;
+	}
+	arena_clear(a);
+	a->blocks = block_new(a, n + n / 4);
+	a->blocks->next = NULL;
 }

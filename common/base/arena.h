@@ -10,6 +10,7 @@
 struct arena {
 	struct arena_block *blocks;
 	size_t held;		/* bytes taken from the system */
+	size_t pad;		/* readable zero bytes after each block */
 };
 
 /*
@@ -18,6 +19,11 @@ struct arena {
  * Aligned as far as the sizes taken before are multiples of the alignment.
  */
 void *arena_take(struct arena *a, size_t n, size_t block);
+/*
+ * Empty again, with an open block of at least n bytes: the one that it has or,
+ * if that is smaller or one of several, a new one with a quarter more.
+ */
+void arena_reset(struct arena *a, size_t n);
 void arena_clear(struct arena *a);	/* frees all; empty again */
 
 #endif

@@ -22,24 +22,18 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "stream/json.h"
 #include "stream/sniff.h"
 
 enum { KEY_TEXT, KEY_ID, KEY_EXTRA, KEYS };
-enum { BLOCK = 512 * 1024 };
-
-/* Blocks are chained and never move. */
-struct arena {
-	struct arena *next;
-	size_t n, cap;
-	char p[];
-};
+enum { BLOCK = 512 * 1024, MORE = 64 * 1024 };
 
 struct memory {
 	struct doc_reader *reader;
 	struct doc_batch *next;		/* in the free list */
-	struct arena *arena;
+	struct arena arena;
 	size_t cap;			/* of v */
 };
 
@@ -67,55 +61,6 @@ doc_opts_init(struct doc_opts *o)
 	o->on_bad = DOC_FAIL;
 }
 
-/* --- memory of a block --- */
-
-static struct arena *
-arena_new(size_t cap, struct arena *next)
-{
-	struct arena *a = xmalloc(sizeof(*a) + cap + DOC_PADDING);
-
-	a->next = next;
-	a->n = 0;
-	a->cap = cap;
-	memset(a->p + cap, 0, DOC_PADDING);
-	return a;
-}
-
-static void
-arena_free(struct arena *a)
-{
-	struct arena *next;
-
-	for (; a; a = next) {
-		next = a->next;
-		free(a);
-	}
-}
-
-/* An empty arena of at least cap bytes, from an old one or NULL. */
-static struct arena *
-arena_reset(struct arena *a, size_t cap)
-{
-	if (a && !a->next && a->cap >= cap) {
-		a->n = 0;
-		return a;
-	}
-	arena_free(a);
-	return arena_new(cap + cap / 4, NULL);	/* blocks differ a little */
-}
-
-static char *
-arena_take(struct arena **a, size_t n)
-{
-	char *p;
-
-	if ((*a)->cap - (*a)->n < n)
-		*a = arena_new(n + 2 * (*a)->cap, *a);
-	p = (*a)->p + (*a)->n;
-	(*a)->n += n;
-	return p;
-}
-
 static struct doc_batch *
 batch_new(struct doc_reader *r)
 {
@@ -131,6 +76,7 @@ batch_new(struct doc_reader *r)
 		b = xcalloc(1, sizeof(*b));
 		m = xcalloc(1, sizeof(*m));
 		m->reader = r;
+		m->arena.pad = DOC_PADDING;
 		b->priv = m;
 	}
 	b->n = 0;
@@ -144,7 +90,7 @@ batch_destroy(struct doc_batch *b)
 	struct memory *m = b->priv;
 
 	chunk_clear(&b->chunk);
-	arena_free(m->arena);
+	arena_clear(&m->arena);
 	free(b->v);
 	free(m);
 	free(b);
@@ -254,7 +200,7 @@ keep(struct doc_batch *b, struct span s)
 
 	if (s.p >= b->chunk.p && s.p < b->chunk.p + b->chunk.n)
 		return s;
-	p = arena_take(&m->arena, s.n);
+	p = arena_take(&m->arena, s.n, MORE);
 	if (s.n)
 		memcpy(p, s.p, s.n);
 	return (struct span){p, s.n};
@@ -288,7 +234,7 @@ doc_set_bad(struct doc_batch *b, struct doc *d, const char *why)
 	size_t n = strlen(why) + 1;
 
 	d->bad = 1;
-	d->why = memcpy(arena_take(&m->arena, n), why, n);
+	d->why = memcpy(arena_take(&m->arena, n, MORE), why, n);
 	d->text = (struct span){"", 0};
 	d->id = d->extra = (struct span){NULL, 0};
 	d->surrogates = 0;
@@ -385,7 +331,7 @@ static void
 end_line(struct doc_batch *b, struct doc *d)
 {
 	struct memory *m = b->priv;
-	char *p = arena_take(&m->arena, d->line.n + 1);
+	char *p = arena_take(&m->arena, d->line.n + 1, MORE);
 
 	memcpy(p, d->line.p, d->line.n);
 	p[d->line.n] = '\n';
@@ -463,7 +409,7 @@ doc_lines(struct doc_batch *b)
 	struct doc *d;
 	size_t n;
 
-	m->arena = arena_reset(m->arena, 4096);
+	arena_reset(&m->arena, 4096);
 	for (b->n = 0; (d = cut_line(b, &at, &line, &n)); b->n++)
 		if (d->line.n == n)
 			end_line(b, d);
@@ -493,7 +439,7 @@ doc_parse(struct doc_parser *p, struct doc_batch *b, struct err *e)
 {
 	struct memory *m = b->priv;
 
-	m->arena = arena_reset(m->arena, b->chunk.n + 4096);
+	arena_reset(&m->arena, b->chunk.n + 4096);
 	return parse(p, b, keep_text, b, e);
 }
 
@@ -506,7 +452,7 @@ doc_parse_each(struct doc_parser *p, struct doc_batch *b,
 	size_t i;
 	int r;
 
-	m->arena = arena_reset(m->arena, 4096);
+	arena_reset(&m->arena, 4096);
 	r = parse(p, b, each, ctx, e);
 	for (i = 0; i < b->n; i++)
 		b->v[i].text.p = NULL;

@@ -388,8 +388,8 @@ vocab_added(const struct vocab *v, uint32_t id)
 		NULL;
 }
 
-static void
-put_token(const struct vocab *v, uint32_t id, struct buf *out)
+void
+vocab_put_token(const struct vocab *v, uint32_t id, struct buf *out)
 {
 	struct span t = v->token[id];
 
@@ -423,7 +423,7 @@ vocab_decode(const struct vocab *v, const uint32_t *ids, size_t n,
 				       " without this one" : "");
 		if (skip_special && (v->flags[ids[i]] & VOCAB_SPECIAL))
 			continue;
-		put_token(v, ids[i], out);
+		vocab_put_token(v, ids[i], out);
 	}
 	if (strip && out->n > start && out->p[start] == ' ') {
 		memmove(out->p + start, out->p + start + 1, out->n - start - 1);

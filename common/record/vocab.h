@@ -162,6 +162,9 @@ extern const uint8_t vocab_byte_id[256], vocab_id_byte[256];
 uint32_t vocab_byte_char(unsigned byte);
 int vocab_char_byte(uint32_t c);
 
+/* Append the text of a token, with a space for SentencePiece's U+2581. */
+void vocab_put_token(const struct vocab *v, uint32_t id, struct buf *out);
+
 /*
  * Does the tokenizer put a space in front of a text that follows token
  * `after`?  -1: at the start of a document or after a special token.  A

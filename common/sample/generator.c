@@ -139,25 +139,8 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 void
 generator_put_token(const struct vocab *v, uint32_t id, struct buf *b)
 {
-	struct span t;
-	const char *p, *end, *mark;
-
-	if (id >= v->n || (v->flags[id] & VOCAB_SPECIAL))
-		return;
-	t = v->token[id];
-	if (v->kind != VOCAB_SENTENCEPIECE || (v->flags[id] & VOCAB_BYTE)) {
-		buf_put(b, t.p, t.n);
-		return;
-	}
-	for (p = t.p, end = t.p + t.n; p < end; p = mark + 3) {
-		mark = memmem(p, (size_t)(end - p), VOCAB_SPACE, 3);
-		if (!mark) {
-			buf_put(b, p, (size_t)(end - p));
-			return;
-		}
-		buf_put(b, p, (size_t)(mark - p));
-		buf_putc(b, ' ');
-	}
+	if (id < v->n && !(v->flags[id] & VOCAB_SPECIAL))
+		vocab_put_token(v, id, b);
 }
 
 size_t

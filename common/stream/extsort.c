@@ -274,19 +274,6 @@ next(struct extsort *s, struct record *x, struct err *e)
 	return put_head(s, h.run, e) ? -1 : 1;
 }
 
-int
-extsort_next(struct extsort *s, uint64_t *key, uint32_t *doc, struct err *e)
-{
-	struct record x;
-	int r = next(s, &x, e);
-
-	if (r > 0) {
-		*key = (uint64_t)x.high << 32 | x.low;
-		*doc = x.doc;
-	}
-	return r;
-}
-
 static void
 group_add(struct extsort *s, size_t *n, uint32_t doc)
 {

@@ -5,7 +5,7 @@
  * filled with NaN or infinity; every number that does not depend on it must
  * agree with a run without, and every number that does must not be finite.
  */
-#include "tests/kernels/tap.h"
+#include "tests/kernels/tables.h"
 
 #include <math.h>
 #include <string.h>
@@ -446,33 +446,18 @@ all(void)
 	test_adamw(0.999, 0.99999);
 }
 
+static void
+test_table(const char *name, struct kernels *opened)
+{
+	table = name;
+	k = opened;
+	all();
+}
+
 int
 main(void)
 {
-	static const char *const tables[] = {
-		"ref", "cpu", "cpu:packed", "cpu:avx512_bf16", "cpu:avx512",
-		"cpu:avx2", "cpu:scalar",
-	};
-
 	tap_start();
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-		struct err e = {0};
-		int status;
-
-		if (tap_fork(&status)) {
-			tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-			       "%s: ended well", tables[i]);
-			continue;
-		}
-		table = tables[i];
-		k = kernels_open(table, 2, &e);
-		if (!k) {
-			printf("# %s\n", e.msg);
-			exit(0);
-		}
-		all();
-		k->close(k);
-		exit(0);
-	}
+	each_table(0, 2, test_table);
 	return tap_end();
 }

@@ -8,7 +8,7 @@
  */
 #include "kernels/cpu/weight.h"
 #include "model/config.h"
-#include "tests/kernels/tap.h"
+#include "tests/kernels/tables.h"
 
 #include <string.h>
 
@@ -136,30 +136,7 @@ table(const char *name, struct kernels *k)
 int
 main(void)
 {
-	static const char *const tables[] = {
-		"cpu", "cpu:packed", "cpu:avx512_bf16", "cpu:avx512",
-		"cpu:avx2", "cpu:scalar",
-	};
-
 	tap_start();
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-		struct err e = {0};
-		struct kernels *k;
-		int status;
-
-		if (tap_fork(&status)) {
-			tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-			       "%s: ended well", tables[i]);
-			continue;
-		}
-		k = kernels_open(tables[i], 1, &e);
-		if (!k) {
-			tap_ok(1, "%s # SKIP %s", tables[i], e.msg);
-			exit(0);
-		}
-		table(tables[i], k);
-		k->close(k);
-		exit(0);
-	}
+	each_table(1, 1, table);
 	return tap_end();
 }
