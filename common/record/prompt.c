@@ -105,14 +105,15 @@ bad(const struct prompt_line *l, struct err *e, const char *what,
 /*
  * Benchmarks as their makers publish them, and the jq program that makes lines
  * to score of them; and other files that people have.  An object is of the
- * first kind of which it has all keys.
+ * first kind of which it has all keys; a[].b is b in the first object of the
+ * array a.
  */
 static const struct {
 	enum prompt_kind kind;
 	const char *keys, *name, *program;
 } published[] = {
 	{ PROMPT_SCORE, "question choices.text choices.label answerKey",
-	  "ARC or a benchmark like it", ". as $q | {context: .question, "
+	  "ARC or a benchmark like it", ". as $q | {id, context: .question, "
 	  "choices: [.choices.text[] | \" \" + .], answer: (.choices.label "
 	  "| index($q.answerKey))}" },
 	{ PROMPT_SCORE, "question.stem question.choices answerKey",
@@ -123,6 +124,15 @@ static const struct {
 	  "OpenBookQA", ". as $q | {id, context: .question_stem, choices: "
 	  "[.choices.text[] | \" \" + .], answer: (.choices.label | "
 	  "index($q.answerKey))}" },
+	{ PROMPT_SCORE, "data[].paragraphs", "SQuAD as published; this omits "
+	  "questions without an answer", ".data[].paragraphs[] | .context as "
+	  "$c | .qas[] | select(.answers != []) | {id, context: ($c + "
+	  "\"\\nQuestion: \" + .question + \"\\nAnswer:\"), continuation: "
+	  "(\" \" + .answers[0].text)}" },
+	{ PROMPT_SCORE, "context question answers.text", "SQuAD; this omits "
+	  "questions without an answer", "select(.answers.text != []) | {id, "
+	  "context: (.context + \"\\nQuestion: \" + .question + "
+	  "\"\\nAnswer:\"), continuation: (\" \" + .answers.text[0])}" },
 	{ PROMPT_SCORE, "question choices answer", "MMLU", "{context: "
 	  "(.question + \"\\nAnswer:\"), choices: [.choices[] | \" \" + .], "
 	  "answer}" },
@@ -160,6 +170,21 @@ static const struct {
 	{ PROMPT_WRITE, "question", "a benchmark", "{prompt: .question}" },
 };
 
+/* path is changed */
+static const struct json *
+get_path(const struct json *j, char *path)
+{
+	char *array = strstr(path, "[].");
+
+	if (!array)
+		return json_get(j, path);
+	*array = '\0';
+	j = json_get(j, path);
+	if (!j || j->type != JSON_ARRAY || j->n == 0)
+		return NULL;
+	return json_get(&j->kids[0], array + 3);
+}
+
 static int
 has_keys(const struct json *j, const char *keys)
 {
@@ -169,7 +194,7 @@ has_keys(const struct json *j, const char *keys)
 		size_t n = strcspn(keys, " ");
 
 		snprintf(path, sizeof(path), "%.*s", (int)n, keys);
-		if (!json_get(j, path))
+		if (!get_path(j, path))
 			return 0;
 		keys += n + (keys[n] == ' ');
 	}
@@ -190,7 +215,7 @@ missing(const struct prompt_reader *r, const struct prompt_line *l,
 	while (i < n && (published[i].kind != r->kind ||
 			 !has_keys(l->json, published[i].keys)))
 		i++;
-	if (other)
+	if (other && (i == n || !strchr(published[i].keys, '[')))
 		buf_printf(&b, ": %s", other);
 	else if (i < n && published[i].program)
 		buf_printf(&b, ": this is %s (jq -c '%s' FILE | ...)",

@@ -48,6 +48,8 @@ convert() {
 	{"id":"x","question":"Q?","choices":{"text":["a","b"],"label":["A","B"]},"answerKey":"B"}	ARC or	{"answer":1,"choices":[" a"," b"],"context":"Q?"}
 	{"id":"x","question":{"stem":"Q?","choices":[{"text":"a","label":"1"},{"text":"b","label":"2"}]},"answerKey":"1"}	ARC as	{"answer":0,"choices":[" a"," b"],"context":"Q?"}
 	{"id":"x","question_stem":"Q","choices":{"text":["a","b"],"label":["A","B"]},"answerKey":"A"}	OpenBookQA	{"answer":0,"choices":[" a"," b"],"context":"Q"}
+	{"version":"v2.0","data":[{"title":"t","paragraphs":[{"context":"c.","qas":[{"id":"q0","question":"n?","answers":[],"is_impossible":true},{"id":"q1","question":"Q?","answers":[{"text":"a","answer_start":1}]}]}]}]}	SQuAD as	{"context":"c.\nQuestion: Q?\nAnswer:","continuation":" a"}
+	{"id":"x","title":"t","context":"c.","question":"Q?","answers":{"text":["a","b"],"answer_start":[1,2]}}	SQuAD;	{"context":"c.\nQuestion: Q?\nAnswer:","continuation":" a"}
 	{"question":"Q?","subject":"s","choices":["a","b","c"],"answer":2}	MMLU	{"answer":2,"choices":[" a"," b"," c"],"context":"Q?\nAnswer:"}
 	{"ind":1,"ctx_a":"c","ctx_b":"","ctx":"c","endings":["a","b"],"label":"1"}	HellaSwag	{"answer":1,"choices":[" a"," b"],"context":"c"}
 	{"goal":"g","sol1":"a","sol2":"b","label":1}	PIQA	{"answer":1,"choices":[" a"," b"],"context":"Question: g\nAnswer:"}
@@ -58,10 +60,13 @@ convert() {
 	{"prompt":"p","completion":" c"}	a set of prompts	{"context":"p","continuation":" c"}
 	{"id":1,"text":"one two\nthree"}	a file of documents	{"context":"one","continuation":" two\nthree"}
 	END
-	[ $n -eq 12 ]
+	[ $n -eq 14 ]
 	# one that is not known, and one that is for --prompts
 	refused '{"foo":1,"bar":2}' --score
 	[[ $stderr == *': context is missing, found "foo", "bar"' ]]
+	# an object with an array that is not SQuAD
+	refused '{"version":"1","data":[{"story":"s"}]}' --score
+	[[ $stderr == *"this is one object with an array"* ]]
 	refused '{"prompt":"p"}' --score
 	[[ $stderr == *"this is a file of prompts to continue"* ]]
 }
