@@ -46,8 +46,8 @@ run_dir_close(struct run_dir *r, struct err *e)
 
 /* ---- opening ---- */
 
-static int
-lock(struct run_dir *r, struct err *e)
+int
+run_dir_lock(struct run_dir *r, struct err *e)
 {
 	r->lock = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->lock < 0)
@@ -55,7 +55,7 @@ lock(struct run_dir *r, struct err *e)
 	if (flock(r->lock, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, errno, "%s: in use by another lm-train",
 			       r->path);
-	return 0;
+	return run_dir_recover(r, e);
 }
 
 void
@@ -124,8 +124,6 @@ run_dir_find(struct run_dir *r, struct err *e)
 	struct err why = {0};
 	int64_t n;
 
-	if (lock(r, e) < 0)
-		return -1;
 	n = ckpt_count(r->path, e);
 	if (n <= 0)
 		return n < 0 ? -1 : check_never_saved(r, e);
@@ -149,7 +147,7 @@ run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e)
 			rmdir(r->path);
 		return -1;
 	}
-	if (lock(r, e) < 0 || (n = ckpt_count(r->path, e)) < 0)
+	if (run_dir_lock(r, e) < 0 || (n = ckpt_count(r->path, e)) < 0)
 		return -1;
 	log = path_join(r->path, "train.jsonl");
 	n += access(log, F_OK) == 0;

@@ -28,10 +28,13 @@ struct run_dir {
 void run_dir_init(struct run_dir *r, const char *path);
 int run_dir_close(struct run_dir *r, struct err *e);	/* -1: log not saved */
 
+/* No other lm-train uses the folder, and it holds a whole run. */
+int run_dir_lock(struct run_dir *r, struct err *e);
+
 /*
- * For a resume: lock the folder and set r->from to the newest valid checkpoint.
- * r->from stays NULL if the run was killed before its first checkpoint and
- * starts over; if it had one that is gone, that is an error.
+ * For a resume: set r->from to the newest valid checkpoint.  It stays NULL if
+ * the run was killed before its first checkpoint and starts over; if it had one
+ * that is gone, that is an error.
  */
 int run_dir_find(struct run_dir *r, struct err *e);
 
@@ -46,6 +49,8 @@ int run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e);
 
 /* Move the files of the run in r->path to r->aside, and back. */
 int run_dir_set_aside(struct run_dir *r, struct err *e);
+/* Put back what a killed start has set aside. */
+int run_dir_recover(const struct run_dir *r, struct err *e);
 void run_dir_put_back(struct run_dir *r);
 
 /* Append this start to the history.  peak: operations per second. */

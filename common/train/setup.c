@@ -129,6 +129,8 @@ stored_options(struct job *j, const struct options *cmd, struct err *e)
 		return err_set(e, "%s: is a checkpoint; resume the folder of"
 			       " its run", cmd->resume);
 	}
+	if (path_is_dir(cmd->resume) && run_dir_lock(&j->run, e) < 0)
+		return -1;
 	path = path_join(cmd->resume, "config.json");
 	options_init(&j->o);
 	rc = options_load(&j->o, path, 1, e);

@@ -538,6 +538,36 @@ ids_are() {
 	train -q -o "$T/new" --overwrite --steps 1
 }
 
+# A resume that has nothing to train names the run that is there.
+@test "--overwrite: a kill at any rename or write keeps a whole run" {
+	local n kind old=0 lib=${TEST_BUILD:-build}/tests/faults/faults.so
+	case ${TEST_BUILD:-} in
+	*/san-*) skip "a sanitizer has its own malloc" ;;
+	esac
+	for kind in rename write unlink; do
+		for n in 1 2 3 4 5 6 8 10 12 16; do
+			rm -rf "$T/r" "$T/mark"
+			cp -a "$W/base" "$T/r"
+			FAULT_CALL=$kind FAULT_N=$n FAULT_MARK=$T/mark \
+				FAULT_KILL=1 LD_PRELOAD=$lib GOMP_SPINCOUNT=1000 \
+				train -q -j 1 \
+				-o "$T/r" --overwrite --steps 2 || :
+			[ -e "$T/mark" ] || break
+			run --separate-stderr resume "$T/r"
+			if [ -e "$T/r/step-00000008" ]; then
+				old=$((old + 1))
+				[ "$status" -eq 0 ]
+				same_run "$W/base" "$T/r"
+			else
+				[ "$status" -eq 0 ]
+				[ -e "$T/r/step-00000002" ]
+			fi
+			[ -z "$(find "$T/r" -name '.step-old*')" ]
+		done
+	done
+	[ "$old" -gt 3 ]
+}
+
 @test "16-bit ids and a larger vocabulary are refused" {
 	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --shard-format llmc \
 		-o "$T/d" "$W/d.jsonl"
