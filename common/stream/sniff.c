@@ -36,7 +36,10 @@ static const struct {
 	{ MAGIC("\0\0\xfe\xff"), 0,
 	  "UTF-32 is not supported (iconv -f UTF-32 -t UTF-8)" },
 	{ MAGIC("PAR1"), 0, "a Parquet file is not supported (duckdb -c "
-	  "\"copy (from 'FILE') to '/dev/stdout' (format json)\" | ...)" },
+	  "\"copy (from 'FILE') to '/dev/stdout' (format json)\" | ..., or "
+	  "python3 -c \"import json, pyarrow.parquet as p; "
+	  "[print(json.dumps(r)) for b in p.ParquetFile('FILE').iter_batches() "
+	  "for r in b.to_pylist()]\" | ...)" },
 	{ MAGIC("ARROW1"), 0, ARROW("open_file") },
 	{ MAGIC("\xff\xff\xff\xff"), 0, ARROW("open_stream") },
 	{ MAGIC("FEA1"), 0, "a Feather file is not supported" },

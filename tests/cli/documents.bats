@@ -84,6 +84,7 @@ refused() {
 @test "files of other kinds are named, with what converts them" {
 	cp "$ROOT"/tests/data/other/* .
 	refused docs.parquet 'a Parquet file is not supported (duckdb -c "copy'
+	refused docs.parquet "pyarrow.parquet as p; [print(json.dumps(r)) for b in p.ParquetFile('FILE').iter_batches() for r in b.to_pylist()]"
 	refused file.arrow "an Arrow file is not supported (python3 -c"
 	refused stream.arrow "a.ipc.open_stream('FILE')"
 	refused sp.model 'a SentencePiece model'
