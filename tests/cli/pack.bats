@@ -612,8 +612,7 @@ shards_of() {
 }
 
 @test "validation shards may be in the parent of the training shards" {
-	local i
-	for i in 1 2; do
+	for _ in 1 2; do
 		pack -q --val-frac 0.3 --val-out "$T/d" -o "$T/d/train" "$WEB"
 		[ "$(ls -A "$T/d" | tr '\n' ' ')" = "00000.tok train " ]
 		[ "$(ls -A "$T/d/train")" = 00000.tok ]
@@ -621,9 +620,9 @@ shards_of() {
 }
 
 @test "runs that write to one folder at a time end well, the last one stays" {
-	local i p
+	local p
 	pack -q -o "$T/whole" "$WEB"
-	for i in 1 2 3 4 5 6 7 8; do
+	for _ in 1 2 3 4 5 6 7 8; do
 		p=()
 		for _ in 1 2 3 4; do
 			pack -q -o "$T/d" "$WEB" &
