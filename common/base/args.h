@@ -133,8 +133,8 @@ void args_usage(const struct args *a, const char *fmt, ...)
 int args_summary(void);
 
 /*
- * For programs that read stdin when no FILE is given: a usage error if there
- * are no operands and stdin is a terminal, where the program would seem to
+ * For programs that read stdin when no FILE is given: a usage error
+ * without operands if stdin is a terminal, where the program would seem to
  * hang.
  */
 void args_check_stdin(const struct args *a, int operands);

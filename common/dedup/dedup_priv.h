@@ -41,7 +41,7 @@ enum {
 	DOC_SPAN = 32,		/* holds a copy */
 	DOC_SOURCE = 64,	/* holds the first copy of a span */
 	DOC_GOPHER = 128,
-	DOC_COPY = 256		/* ... and is no member, but a copy of one */
+	DOC_COPY = 256		/* a copy of a member, which stands for it */
 };
 
 struct corpus {

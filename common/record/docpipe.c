@@ -68,12 +68,6 @@ docpipe_close(struct docpipe *p)
 	free(p);
 }
 
-struct input *
-docpipe_input(struct docpipe *p)
-{
-	return doc_reader_input(p->reader);
-}
-
 /* --- results --- */
 
 static void *

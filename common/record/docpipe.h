@@ -79,7 +79,6 @@ struct docpipe *docpipe_open(const char *const *paths, size_t n,
 			     const struct doc_opts *o, int threads,
 			     int passes);
 void docpipe_close(struct docpipe *p);		/* NULL is fine */
-struct input *docpipe_input(struct docpipe *p);
 
 /*
  * Read the whole input once, from its start.  Each batch has the number of

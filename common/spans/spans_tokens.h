@@ -16,7 +16,7 @@
 
 #include "spans/spans.h"
 
-/* A token is a character of so many bytes to spans.h. */
+/* To spans.h a token is a character of this many bytes. */
 enum { SPANS_TOKEN_BYTES = 4 };
 
 struct spans_tokens;

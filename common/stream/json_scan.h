@@ -20,8 +20,8 @@ enum { JSON_DEPTH_MAX = 1024 };
 size_t json_scan_error(const char *p, size_t n, const char **what);
 
 /*
- * The same, but a number that is out of range, and Python's NaN, Infinity and
- * -Infinity, are overwritten by 0 and are no error.
+ * The same, but numbers that are out of range, and Python's NaN, Infinity and
+ * -Infinity, are accepted: they are overwritten by 0.
  */
 size_t json_scan_tame_numbers(char *p, size_t n, const char **what);
 

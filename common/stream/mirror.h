@@ -1,7 +1,7 @@
 /*
  * mirror.h - a folder with one output for each input file
  *
- * An output has the name of its input and is compressed if that says so.  The
+ * An output has the name of its input, which also decides compression.  The
  * set appears whole (outdir.h).  Two inputs of one name, stdin, and an output
  * that is an input are errors.  Memory: about 300 bytes for each file.
  */

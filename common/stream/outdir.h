@@ -10,8 +10,9 @@
  *
  * Where folders cannot change places (the target is a mount point, has folders
  * in it, is the working directory, has access control lists; a file system
- * without the call), the files are renamed one by one.  While that goes on the
- * target holds a file OUTDIR_UNFINISHED, which stays there after a kill.
+ * without the call), the files are renamed one by one.  Until the last
+ * one has its name the target holds a file OUTDIR_UNFINISHED, which stays there
+ * after a kill.
  *
  * What a killed process has left beside the target is removed by the next one
  * with that target; a lock shows whether its owner is alive.

@@ -25,7 +25,7 @@ struct bpe_added_cut {
 	uint32_t id;
 	size_t start, stop;	/* with what it strips; start may be before
 				   the stop of the token before it */
-	size_t next;		/* where the search goes on */
+	size_t next;		/* where the search continues */
 };
 
 /* The next token in t.  Returns 0 if there is none. */
