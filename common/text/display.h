@@ -4,10 +4,10 @@
  * A special token is printed as its text.  The same string in a document,
  * where it is ordinary tokens, is printed with a backslash in front, so that
  * the two look different.  Bytes that are not UTF-8 (part of a character at
- * the edge)
- * are printed as <0xE5>, and so are control characters, so that no document
- * can control a terminal; line ends and tabs are not changed.  SentencePiece's
- * U+2581 is printed as a space, an id without a token as <id 70000>.
+ * the edge) are printed as <0xE5>, and so are control characters, so that no
+ * document can control a terminal; line ends and tabs are not changed.
+ * SentencePiece's U+2581 is printed as a space, an id without a token as
+ * <id 70000>.
  */
 #ifndef ASSAY_DISPLAY_H
 #define ASSAY_DISPLAY_H
