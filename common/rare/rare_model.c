@@ -257,7 +257,8 @@ rare_model_scan(struct rare_model *m, struct rare *r, int which,
 		return err_set(e, "%s: the output has no bias", m->out->file);
 	if (!m->ind.v[m->which])
 		return err_set(e, "indicator %s needs ids known to be unused, "
-			       "and there are none%s: list some",
+			       "and there are none%s: name some with "
+			       "--unused",
 			       indicator_names[m->which], m->tied ?
 			       " (input and output share a matrix)" : "");
 	if (threshold(m, r, frac, e))
