@@ -396,8 +396,8 @@ out:
 
 /* ---- writing ---- */
 
-static void
-put_id(struct buf *b, const char *key, int64_t id)
+void
+config_put_id(struct buf *b, const char *key, int64_t id)
 {
 	if (id >= 0)
 		buf_printf(b, "  \"%s\": %" PRId64 ",\n", key, id);
@@ -410,9 +410,9 @@ put_ids(struct buf *b, const struct model_config *c)
 {
 	int i;
 
-	put_id(b, "bos_token_id", c->bos);
+	config_put_id(b, "bos_token_id", c->bos);
 	if (!c->neos_more) {
-		put_id(b, "eos_token_id", c->eos);
+		config_put_id(b, "eos_token_id", c->eos);
 		return;
 	}
 	buf_printf(b, "  \"eos_token_id\": [%" PRId64, c->eos);

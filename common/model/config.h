@@ -96,5 +96,7 @@ int config_load(struct model_config *c, const char *dir, struct err *e);
 /* Append the text of config.json or generation_config.json. */
 void config_json(const struct model_config *c, struct buf *out);
 void config_generation_json(const struct model_config *c, struct buf *out);
+/* One line of such a text: the id, or null if it is -1, and a comma. */
+void config_put_id(struct buf *out, const char *key, int64_t id);
 
 #endif

@@ -55,15 +55,6 @@ state_bytes(const struct state_src *s)
 
 /* ---- the small files ---- */
 
-static void
-put_id(struct buf *b, const char *key, int64_t id)
-{
-	if (id >= 0)
-		buf_printf(b, "  \"%s\": %" PRId64 ",\n", key, id);
-	else
-		buf_printf(b, "  \"%s\": null,\n", key);
-}
-
 /* Only what bos_token_id does not say. */
 static void
 put_front(struct buf *b, const struct vocab_around *front)
@@ -104,8 +95,8 @@ state_json(const struct state_src *s, struct buf *b)
 	buf_puts(b, "  \"config\": {\n  ");
 	options_json(s->o, b);
 	buf_puts(b, "\n  },\n");
-	put_id(b, "bos_token_id", d->bos);
-	put_id(b, "eos_token_id", d->eos);
+	config_put_id(b, "bos_token_id", d->bos);
+	config_put_id(b, "eos_token_id", d->eos);
 	put_front(b, &d->front);
 	buf_puts(b, "  \"batches\": ");
 	plan_json(s->plan, b);
