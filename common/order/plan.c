@@ -136,7 +136,7 @@ add(struct plan *p, const struct plan_part *part, uint64_t step,
 	to->mix = mixture_copy(part->mix);
 }
 
-/* A mixture is another one from here on: the pattern begins. */
+/* The mixture has changed: its pattern starts again here. */
 static void
 begin_mixture(struct plan *p, uint64_t step, const struct plan_part *now,
 	      uint64_t sample)

@@ -62,7 +62,7 @@ uint64_t
 prompt_count(const char *path)
 {
 	struct chunk c = {0};
-	struct err ignore = {0};	/* whoever reads the lines reports it */
+	struct err ignore = {0};	/* reported when the lines are read */
 	struct input *in;
 	struct stat st;
 	uint64_t lines = 0;

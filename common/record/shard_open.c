@@ -23,7 +23,7 @@ const char *const shard_format_names[] = {
 	"jsonl", NULL
 };
 
-/* jsonl is only written: it comes last, so that the rest have one numbering. */
+/* jsonl is only written: it comes last, so that the numbers of both agree. */
 const char *const shard_read_names[] = {
 	"auto", "assay", "llmc", "nanogpt", "megatron", "datatrove", "npy",
 	NULL

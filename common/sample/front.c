@@ -17,7 +17,7 @@ add(const struct json *id, const struct model_config *c, struct ids *out)
 		ids_add(out, (uint32_t)id->i);
 }
 
-/* What the checkpoint says; older ones say it in config.json. */
+/* From train_state.json; older checkpoints have it in config.json. */
 static int
 from_run(const char *path, const struct model_config *c, struct ids *out,
 	 struct err *e)
