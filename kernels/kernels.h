@@ -42,9 +42,14 @@
  * nearest even, where the result is stored.  bf16 matmuls may flush
  * subnormals to zero.
  *
- * Tolerance against ref: |y - ref| <= tol * |ref| in the 2-norm of the whole
- * output; tol is 1e-5 in fp32 and 1e-2 in bf16 (storing a value costs up to
- * 4e-3; attention and loss also round intermediate probabilities).
+ * Tolerance against ref, for each row of an output (its last dimension; in
+ * attention and RoPE a head of it): the root mean square of y - ref is at most
+ *	tol * rms(row of ref) + 3e-6 * rms(all of ref)
+ * and no number is off by more than 16 times that.  tol is 1e-5 in fp32 and
+ * 1e-2 in bf16 (storing a value costs up to 4e-3; attention and loss also
+ * round intermediate probabilities).  The second term is for sums that cancel.
+ * loss, logz, lse and rstd are statistics: in both types, |y - ref| <=
+ * 1e-5 * (1 + |ref|), for the loss 1e-5 * (1 + |logz|).  Ids are equal.
  *
  * NaN and infinity reach every number that depends on them, as either of the
  * two; in attention, the whole row of a head.  They reach nothing else.  Rows

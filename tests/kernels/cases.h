@@ -1,5 +1,5 @@
 /*
- * cases.h - one run of each kernel on random inputs, for every kernel test
+ * cases.h - every entry on random inputs and random shapes
  *
  * A case takes its shapes and inputs from a seed alone, runs one entry of
  * whatever table it is given and hands back the outputs.  Running it on two
@@ -9,194 +9,7 @@
 #ifndef ASSAY_KERNEL_CASES_H
 #define ASSAY_KERNEL_CASES_H
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/rng.h"
-#include "kernels/kernels.h"
-
-enum { KT_MAX = 64 };
-
-struct kt_out {
-	const char *name;
-	enum kdtype dt;		/* of data */
-	int bytes;		/* compare exactly, not as numbers */
-	int64_t n;
-	void *data;
-};
-
-struct kt {
-	struct kernels *k;
-	enum kdtype dt;
-	uint64_t seed, used;
-	int big;		/* shapes of several tiles */
-	void *mem[KT_MAX], *src[KT_MAX];
-	int nmem, nsrc;
-	struct kweight *w[4];
-	int nw;
-	struct kt_out out[8];
-	int nout;
-};
-
-static inline int64_t
-kt_int(struct kt *t, int64_t lo, int64_t hi)
-{
-	return lo + (int64_t)rng_below(t->seed, RNG_TEST, t->used++,
-				       (uint64_t)(hi - lo + 1));
-}
-
-/* A size: small and odd, or (big) up to several tiles, often a round one. */
-static inline int64_t
-kt_size(struct kt *t, int64_t small, int64_t big)
-{
-	int64_t n = kt_int(t, 1, t->big ? big : small);
-
-	if (t->big && n > 64 && kt_int(t, 0, 1))
-		n = n / 64 * 64;
-	return n;
-}
-
-static inline void *
-kt_room(struct kt *t, int64_t n, enum kdtype dt)
-{
-	void *p = t->k->alloc(t->k, (size_t)n * kdtype_size(dt));
-
-	t->mem[t->nmem++] = p;
-	return p;
-}
-
-/* Host bytes to the device; they stay as they are until kt_clear(). */
-static inline void
-kt_put(struct kt *t, void *dst, const void *src, size_t n)
-{
-	void *copy = xmalloc(n);
-
-	memcpy(copy, src, n);
-	t->src[t->nsrc++] = copy;
-	t->k->upload(t->k, dst, copy, n);
-}
-
-/*
- * Nearly normal, and cheap: the sum of the four quarters of a hashed counter
- * (splitmix64), each uniform.
- */
-static inline float *
-kt_normals(struct kt *t, int64_t n, double mean, double std)
-{
-	float *x = xreallocarray(NULL, (size_t)n, sizeof *x);
-	uint64_t base = rng_u64(t->seed, RNG_TEST, t->used++);
-	double unit = std * sqrt(3) / 65536;
-
-	for (int64_t i = 0; i < n; i++) {
-		uint64_t z = base + (uint64_t)i * 0x9e3779b97f4a7c15u;
-
-		z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-		z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-		z ^= z >> 31;
-		x[i] = (float)(mean + unit * ((double)(z & 0xffff) +
-			(double)(z >> 16 & 0xffff) +
-			(double)(z >> 32 & 0xffff) +
-			(double)(z >> 48) - 2 * 65535.0));
-	}
-	return x;
-}
-
-static inline void
-kt_fill(struct kt *t, void *dst, int64_t n, enum kdtype dt, double mean,
-	double std)
-{
-	float *x = kt_normals(t, n, mean, std);
-	uint16_t *h = (uint16_t *)x;
-
-	if (dt == K_BF16)
-		for (int64_t i = 0; i < n; i++)
-			h[i] = bf16_from_f32(x[i]);
-	kt_put(t, dst, x, (size_t)n * kdtype_size(dt));
-	free(x);
-}
-
-/* Random numbers on the device. */
-static inline void *
-kt_in(struct kt *t, int64_t n, enum kdtype dt, double std)
-{
-	void *p = kt_room(t, n, dt);
-
-	kt_fill(t, p, n, dt, 0, std);
-	return p;
-}
-
-static inline void *
-kt_near_one(struct kt *t, int64_t n, enum kdtype dt)
-{
-	void *p = kt_room(t, n, dt);
-
-	kt_fill(t, p, n, dt, 1, 0.2);
-	return p;
-}
-
-/* Random integers in [lo, hi]; one in `rare` is -1 (0: none). */
-static inline int32_t *
-kt_ids(struct kt *t, int64_t n, int64_t lo, int64_t hi, int rare)
-{
-	int32_t *p = kt_room(t, n, K_F32);
-	int32_t *x = xreallocarray(NULL, (size_t)n, sizeof *x);
-
-	for (int64_t i = 0; i < n; i++)
-		x[i] = rare && kt_int(t, 1, rare) == 1 ? -1 :
-		       (int32_t)kt_int(t, lo, hi);
-	kt_put(t, p, x, (size_t)n * sizeof *x);
-	free(x);
-	return p;
-}
-
-static inline struct kweight *
-kt_weight(struct kt *t, int64_t out, int64_t in, int use)
-{
-	struct kweight *w = t->k->weight_new(t->k, t->dt, out, in, use);
-
-	kt_fill(t, w->data, out * in, t->dt, 0, 1 / sqrt((double)in));
-	t->k->weight_update(t->k, w);
-	t->w[t->nw++] = w;
-	return w;
-}
-
-static inline void
-kt_out(struct kt *t, const char *name, const void *p, int64_t n,
-       enum kdtype dt)
-{
-	struct kt_out *o = &t->out[t->nout++];
-	size_t bytes = (size_t)n * kdtype_size(dt);
-
-	*o = (struct kt_out){ name, dt, 0, n, xmalloc(bytes ? bytes : 1) };
-	t->k->download(t->k, o->data, p, bytes);
-}
-
-static inline double
-kt_get(const struct kt_out *o, int64_t i)
-{
-	return o->dt == K_BF16 ? bf16_to_f32(((uint16_t *)o->data)[i])
-			       : ((float *)o->data)[i];
-}
-
-static inline void
-kt_clear(struct kt *t)
-{
-	t->k->sync(t->k);
-	while (t->nw > 0)
-		t->k->weight_free(t->k, t->w[--t->nw]);
-	while (t->nmem > 0)
-		t->k->release(t->k, t->mem[--t->nmem]);
-	t->k->sync(t->k);
-	while (t->nsrc > 0)
-		free(t->src[--t->nsrc]);
-	while (t->nout > 0)
-		free(t->out[--t->nout].data);
-}
-
-/* --- the cases --- */
+#include "tests/kernels/kt.h"
 
 static inline void
 case_embed(struct kt *t)
@@ -215,8 +28,8 @@ case_embed(struct kt *t)
 	k->embed_bwd(k, &(struct k_embed_bwd){ .n = n, .c = c, .v = v,
 		.tok = tok, .dx = dx, .scale = 0.5f, .dw = dw,
 		.accumulate = acc });
-	kt_out(t, "y", y, n * c, K_F32);
-	kt_out(t, "dw", dw, v * c, K_F32);
+	kt_out(t, "y", y, n, c, K_F32);
+	kt_out(t, "dw", dw, v, c, K_F32);
 }
 
 static inline void
@@ -237,11 +50,11 @@ case_rmsnorm(struct kt *t)
 		.dt = t->dt, .dy = dy, .x = x, .w = w, .rstd = rstd, .dx = dx,
 		.dx_accumulate = acc & 1, .dxc = dxc, .dw = dw,
 		.dw_accumulate = acc >> 1 });
-	kt_out(t, "y", y, n * c, t->dt);
-	kt_out(t, "rstd", rstd, n, K_F32);
-	kt_out(t, "dx", dx, n * c, K_F32);
-	kt_out(t, "dxc", dxc, n * c, t->dt);
-	kt_out(t, "dw", dw, c, K_F32);
+	kt_out(t, "y", y, n, c, t->dt);
+	kt_stat(t, "rstd", rstd, n);
+	kt_out(t, "dx", dx, n, c, K_F32);
+	kt_out(t, "dxc", dxc, n, c, t->dt);
+	kt_out(t, "dw", dw, 1, c, K_F32);
 }
 
 static inline void
@@ -265,9 +78,9 @@ case_matmul(struct kt *t)
 		.dx = dx });
 	k->matmul_dw(k, &(struct k_matmul_dw){ .n = n, .out = out, .in = in,
 		.dt = t->dt, .dy = dy, .x = x, .dw = dw, .accumulate = acc });
-	kt_out(t, "y", y, n * out, ydt);
-	kt_out(t, "dx", dx, n * in, t->dt);
-	kt_out(t, "dw", dw, out * in, K_F32);
+	kt_out(t, "y", y, n, out, ydt);
+	kt_out(t, "dx", dx, n, in, t->dt);
+	kt_out(t, "dw", dw, out, in, K_F32);
 }
 
 /* More outputs than one chunk of the backward sum holds. */
@@ -282,7 +95,7 @@ case_matmul_long(struct kt *t)
 
 	k->matmul_dx(k, &(struct k_matmul_dx){ .w = w, .n = n, .dy = dy,
 		.dx = dx });
-	kt_out(t, "dx", dx, n * in, t->dt);
+	kt_out(t, "dx", dx, n, in, t->dt);
 }
 
 /* Angles of `rows` positions, as a model makes them. */
@@ -332,10 +145,10 @@ case_rope(struct kt *t)
 		.dt = t->dt, .dqkv = dqkv, .pos = pos, .cos = cs, .sin = sn,
 		.qw = norm ? qw : NULL, .kw = norm ? kw : NULL, .in = in,
 		.eps = 1e-6f, .dqw = dqw, .dkw = dkw, .accumulate = acc });
-	kt_out(t, "out", norm ? out : in, n * q, t->dt);
-	kt_out(t, "dqkv", dqkv, n * q, t->dt);
-	kt_out(t, "dqw", dqw, d, K_F32);
-	kt_out(t, "dkw", dkw, d, K_F32);
+	kt_out(t, "out", norm ? out : in, n * q / d, d, t->dt);
+	kt_out(t, "dqkv", dqkv, n * q / d, d, t->dt);
+	kt_out(t, "dqw", dqw, 1, d, K_F32);
+	kt_out(t, "dkw", dkw, 1, d, K_F32);
 }
 
 /* The first row of each row's document, documents of random length. */
@@ -376,14 +189,16 @@ case_attn(struct kt *t)
 	k->attn_fwd(k, &(struct k_attn_fwd){ .b = b, .t = n, .h = h, .g = g,
 		.d = d, .dt = t->dt, .qkv = qkv, .start = start,
 		.window = window, .scale = scale, .o = o, .lse = lse });
+	kt_out(t, "o", o, b * n * h, d, t->dt);
+	kt_stat(t, "lse", lse, b * h * n);
+	kt_like(t, "o", o);
+	kt_like(t, "lse", lse);
 	k->attn_bwd(k, &(struct k_attn_bwd){ .b = b, .t = n, .h = h, .g = g,
 		.d = d, .dt = t->dt, .qkv = qkv, .start = start,
 		.window = window, .scale = scale, .o = o, .lse = lse,
 		.dout = dout,
 		.dqkv = dqkv });
-	kt_out(t, "o", o, b * n * h * d, t->dt);
-	kt_out(t, "lse", lse, b * h * n, K_F32);
-	kt_out(t, "dqkv", dqkv, b * n * q, t->dt);
+	kt_out(t, "dqkv", dqkv, b * n * q / d, d, t->dt);
 }
 
 /* Rows of several slots put into a cache that is then attended to. */
@@ -413,9 +228,9 @@ case_cache(struct kt *t)
 		.d = d, .p = p, .dt = t->dt, .qkv = qkv, .slot = slot,
 		.pos = pos, .kc = kc, .vc = vc, .window = window,
 		.scale = (float)(1 / sqrt((double)d)), .o = o });
-	kt_out(t, "kc", kc, kv, t->dt);
-	kt_out(t, "vc", vc, kv, t->dt);
-	kt_out(t, "o", o, slots * h * d, t->dt);
+	kt_out(t, "kc", kc, kv / d, d, t->dt)->kind = KT_BYTES;
+	kt_out(t, "vc", vc, kv / d, d, t->dt)->kind = KT_BYTES;
+	kt_out(t, "o", o, slots * h, d, t->dt);
 }
 
 static inline void
@@ -432,9 +247,9 @@ case_swiglu(struct kt *t)
 		.gu = gu, .a = a });
 	k->swiglu_bwd(k, &(struct k_swiglu_bwd){ .n = n, .f = f, .dt = t->dt,
 		.gu = gu, .da = da, .dgu = same ? gu : dgu, .a = a2 });
-	kt_out(t, "a", a, n * f, t->dt);
-	kt_out(t, "a again", a2, n * f, t->dt);
-	kt_out(t, "dgu", same ? gu : dgu, n * 2 * f, t->dt);
+	kt_out(t, "a", a, n, f, t->dt);
+	kt_out(t, "a again", a2, n, f, t->dt);
+	kt_out(t, "dgu", same ? gu : dgu, 2 * n, f, t->dt);
 }
 
 static inline void
@@ -458,13 +273,14 @@ case_head(struct kt *t)
 		.target = target, .scale = 1.0f / (float)n, .zcoef = 1e-2f,
 		.loss = loss, .logz = logz, .argmax = arg, .dh = dh, .dw = dw,
 		.accumulate = acc });
-	kt_out(t, "loss", loss, n, K_F32);
-	kt_out(t, "logz", logz, n, K_F32);
-	kt_out(t, "dh", dh, n * c, t->dt);
-	kt_out(t, "dw", dw, vp * c, K_F32);
+	kt_stat(t, "loss", loss, n);
+	kt_stat(t, "logz", logz, n);
+	kt_out(t, "argmax", arg, n, 1, K_F32)->kind = KT_BYTES;
+	kt_out(t, "dh", dh, n, c, t->dt);
+	kt_out(t, "dw", dw, vp, c, K_F32);
 	k->ce_head(k, &(struct k_ce_head){ .w = w, .n = n, .v = v, .h = h,
 		.target = target, .scale = 1, .loss = loss, .logz = logz });
-	kt_out(t, "loss alone", loss, n, K_F32);
+	kt_stat(t, "loss alone", loss, n);
 }
 
 /* The weight's layouts must follow the step: a product proves it. */
@@ -487,17 +303,17 @@ case_adamw(struct kt *t)
 	k->adamw(k, &a);
 	k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w, .n = rows, .x = x,
 		.y = y, .ydt = t->dt });
-	kt_out(t, "p", p, n, K_F32);
-	kt_out(t, "m", m, n, K_F32);
-	kt_out(t, "v", v, n, K_F32);
-	kt_out(t, "w", w->data, n, t->dt);
-	kt_out(t, "y", y, rows * out, t->dt);
+	kt_out(t, "p", p, out, in, K_F32);
+	kt_out(t, "m", m, out, in, K_F32);
+	kt_out(t, "v", v, out, in, K_F32);
+	kt_out(t, "w", w->data, out, in, t->dt);
+	kt_out(t, "y", y, rows, out, t->dt);
 	a.weight = NULL;
 	a.w = y;
 	a.wdt = t->dt;
 	a.n = n < rows * out ? n : rows * out;
 	k->adamw(k, &a);
-	kt_out(t, "plain w", y, a.n, t->dt);
+	kt_out(t, "plain w", y, 1, a.n, t->dt);
 }
 
 static inline void
@@ -517,14 +333,13 @@ case_flat(struct kt *t)
 		.dst = back, .ddt = K_F32 });
 	k->copy(k, f, g, (size_t)n * sizeof *g);
 	k->zero(k, g, (size_t)(n / 2) * sizeof *g);
-	kt_out(t, "sum", sum, 2, K_F32);
-	kt_out(t, "bf16", h, n, K_BF16);
-	kt_out(t, "f32 of bf16", back, n, K_F32);
-	kt_out(t, "copy", f, n, K_F32);
-	kt_out(t, "zeroed", g, n, K_F32);
-	for (int i = 1; i < t->nout; i++)
-		t->out[i].bytes = 1;
-	t->out[0].bytes = 2;	/* one double */
+	kt_out(t, "bf16", h, 1, n, K_BF16);
+	kt_out(t, "f32 of bf16", back, 1, n, K_F32);
+	kt_out(t, "copy", f, 1, n, K_F32);
+	kt_out(t, "zeroed", g, 1, n, K_F32);
+	for (int i = 0; i < t->nout; i++)
+		t->out[i].kind = KT_BYTES;
+	kt_out(t, "sum", sum, 1, 2, K_F32)->kind = KT_DOUBLE;
 }
 
 struct kt_case {
@@ -549,11 +364,12 @@ static const struct kt_case kt_cases[] = {
 
 enum { KT_CASES = sizeof kt_cases / sizeof *kt_cases };
 
+/* `like`: the run that this one is compared with, or NULL. */
 static inline void
 kt_run(struct kt *t, struct kernels *k, const struct kt_case *c,
-       enum kdtype dt, int big, int seed)
+       enum kdtype dt, int big, int seed, const struct kt *like)
 {
-	*t = (struct kt){ .k = k, .dt = dt, .big = big,
+	*t = (struct kt){ .k = k, .dt = dt, .big = big, .like = like,
 			  .seed = (uint64_t)(seed * 2 + big) };
 	c->run(t);
 }

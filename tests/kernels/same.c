@@ -32,8 +32,8 @@ same(struct kernels *k, struct kernels *base, const struct kt_case *c,
 	struct kt x, y;
 	int ok;
 
-	kt_run(&x, k, c, dt, big, seed);
-	kt_run(&y, base, c, dt, big, seed);
+	kt_run(&x, k, c, dt, big, seed, NULL);
+	kt_run(&y, base, c, dt, big, seed, NULL);
 	ok = equal(&x, &y);
 	kt_clear(&x);
 	kt_clear(&y);
