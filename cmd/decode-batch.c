@@ -396,7 +396,7 @@ main(int argc, char **argv)
 		OPT_STR("doc", &o.doc, "ID",
 			"The whole document with this id"),
 		OPT_INT("random", &o.random, "N", 1, 1e15,
-			"N distinct windows, chosen at random by --seed",
+			"N distinct windows, chosen at random, see --seed",
 			.given = &o.has_random),
 		OPT_STR("run", &o.run, "DIR",
 			"Shards, order and tokenizer of an lm-train run"),
