@@ -43,13 +43,6 @@ host_alloc(struct kernels *k, size_t bytes)
 	return k->mem_get(k->mem_ctx, bytes);
 }
 
-static void
-host_release(struct kernels *k, void *p)
-{
-	if (p)
-		k->mem_put(k->mem_ctx, p);
-}
-
 struct kernels *
 kernels_open(const char *name, int threads, struct err *e)
 {
@@ -74,6 +67,5 @@ kernels_open(const char *name, int threads, struct err *e)
 	k->mem_get = host_get;
 	k->mem_put = host_put;
 	k->alloc = host_alloc;
-	k->release = host_release;
 	return k;
 }

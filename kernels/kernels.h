@@ -13,11 +13,13 @@
  * memory is uninitialized.  An entry with "accumulate" reads its output, all
  * others overwrite it.
  *
- * Time.  All entries, and upload, copy, zero, release and weight_free, may be
- * queued; they take effect in the order of the calls.  They are done when
- * sync() or download() returns.  The argument struct of an entry is copied by
- * the call.  The SOURCE OF AN UPLOAD IS NOT: it must stay valid and unchanged
- * until the next sync() or download() returns.
+ * Time.  Everything in KERNEL_OPS, the entries that take an argument struct,
+ * may be queued; they take effect in the order of the calls.  They are done
+ * when sync() returns.  The struct is copied by the call.  HOST MEMORY IS NOT:
+ * the source of an upload must stay valid and unchanged, and the destination
+ * of a fetch must stay valid and be left alone, until the next sync() returns.
+ * The other functions take effect at once and do not wait, except sync(),
+ * peak() and close().
  *
  * Use.  Arguments are passed as a struct, so that calls name them:
  *
@@ -93,7 +95,7 @@ struct kernels;
 /*
  * A matrix (out, in) that multiplies activations.  data is the device copy,
  * row-major, type dt.  A table may also keep packed copies: after any write
- * to data except by adamw(), call weight_update() before the next matmul.
+ * to data except by adamw(), call weight_update before the next matmul.
  * The struct is host memory, read-only for callers.
  */
 struct kweight {
@@ -102,6 +104,49 @@ struct kweight {
 	void *data;
 	int use;
 	void *priv;
+};
+
+/* --- memory --- */
+
+/* n bytes from the host to dst. */
+struct k_upload {
+	void *dst;
+	const void *src;	/* host, see "Time" */
+	size_t n;
+};
+
+/* n bytes to the host; they are there when the next sync() returns. */
+struct k_fetch {
+	void *dst;		/* host, see "Time" */
+	const void *src;
+	size_t n;
+};
+
+/* n bytes from src to dst, which do not overlap. */
+struct k_copy {
+	void *dst;
+	const void *src;
+	size_t n;
+};
+
+struct k_zero {
+	void *dst;
+	size_t n;
+};
+
+/* Free a block from alloc(), after the calls queued so far have used it. */
+struct k_release {
+	void *p;
+};
+
+/* Bring the packed copies of w up to date. */
+struct k_weight_update {
+	struct kweight *w;
+};
+
+/* Free w, its data and its copies, like release. */
+struct k_weight_free {
+	struct kweight *w;
 };
 
 /* --- embedding --- */
@@ -382,6 +427,15 @@ struct k_cast {
 	enum kdtype ddt;
 };
 
+/* Everything that is queued, for wrappers and tests. */
+#define KERNEL_OPS(X) \
+	X(upload) X(fetch) X(copy) X(zero) X(release) \
+	X(weight_update) X(weight_free) \
+	X(embed_fwd) X(embed_bwd) X(rmsnorm_fwd) X(rmsnorm_bwd) \
+	X(matmul_fwd) X(matmul_dx) X(matmul_dw) X(rope_fwd) X(rope_bwd) \
+	X(attn_fwd) X(attn_bwd) X(kv_put) X(attn_cache) \
+	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(adamw) X(sumsq) X(cast)
+
 struct kernels {
 	const char *name;	/* "ref", "cpu" */
 	const char *isa;	/* instruction set: "avx512_bf16"... */
@@ -389,38 +443,19 @@ struct kernels {
 
 	/* Device memory, 64-byte aligned; exits if there is none left. */
 	void *(*alloc)(struct kernels *k, size_t bytes);
-	void (*release)(struct kernels *k, void *p);	/* NULL is fine */
-	void (*upload)(struct kernels *k, void *dst, const void *src, size_t n);
-	void (*download)(struct kernels *k, void *dst, const void *src,
-			 size_t n);
-	void (*copy)(struct kernels *k, void *dst, const void *src, size_t n);
-	void (*zero)(struct kernels *k, void *dst, size_t n);
-	void (*sync)(struct kernels *k);
-
 	struct kweight *(*weight_new)(struct kernels *k, enum kdtype dt,
 				      int64_t out, int64_t in, int use);
-	void (*weight_free)(struct kernels *k, struct kweight *w);
-	void (*weight_update)(struct kernels *k, struct kweight *w);
 
-	void (*embed_fwd)(struct kernels *k, const struct k_embed_fwd *a);
-	void (*embed_bwd)(struct kernels *k, const struct k_embed_bwd *a);
-	void (*rmsnorm_fwd)(struct kernels *k, const struct k_rmsnorm_fwd *a);
-	void (*rmsnorm_bwd)(struct kernels *k, const struct k_rmsnorm_bwd *a);
-	void (*matmul_fwd)(struct kernels *k, const struct k_matmul_fwd *a);
-	void (*matmul_dx)(struct kernels *k, const struct k_matmul_dx *a);
-	void (*matmul_dw)(struct kernels *k, const struct k_matmul_dw *a);
-	void (*rope_fwd)(struct kernels *k, const struct k_rope_fwd *a);
-	void (*rope_bwd)(struct kernels *k, const struct k_rope_bwd *a);
-	void (*attn_fwd)(struct kernels *k, const struct k_attn_fwd *a);
-	void (*attn_bwd)(struct kernels *k, const struct k_attn_bwd *a);
-	void (*kv_put)(struct kernels *k, const struct k_kv_put *a);
-	void (*attn_cache)(struct kernels *k, const struct k_attn_cache *a);
-	void (*swiglu_fwd)(struct kernels *k, const struct k_swiglu_fwd *a);
-	void (*swiglu_bwd)(struct kernels *k, const struct k_swiglu_bwd *a);
-	void (*ce_head)(struct kernels *k, const struct k_ce_head *a);
-	void (*adamw)(struct kernels *k, const struct k_adamw *a);
-	void (*sumsq)(struct kernels *k, const struct k_sumsq *a);
-	void (*cast)(struct kernels *k, const struct k_cast *a);
+	/* Wait until everything that was queued is done. */
+	void (*sync)(struct kernels *k);
+
+	/*
+	 * void (*rmsnorm_fwd)(struct kernels *k,
+	 *		       const struct k_rmsnorm_fwd *a), and so on.
+	 */
+#define X(op) void (*op)(struct kernels *k, const struct k_##op *a);
+	KERNEL_OPS(X)
+#undef X
 
 	/*
 	 * Operations per second in a large matmul of type dt, measured at the
@@ -443,13 +478,6 @@ struct kernels {
 	void *priv;		/* the table's own */
 };
 
-/* All entries that take an argument struct, for wrappers and tests. */
-#define KERNEL_OPS(X) \
-	X(embed_fwd) X(embed_bwd) X(rmsnorm_fwd) X(rmsnorm_bwd) \
-	X(matmul_fwd) X(matmul_dx) X(matmul_dw) X(rope_fwd) X(rope_bwd) \
-	X(attn_fwd) X(attn_bwd) X(kv_put) X(attn_cache) \
-	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(adamw) X(sumsq) X(cast)
-
 /*
  * Open a table by name: "cpu", "ref", or for tests "cpu:ISA", where ISA is
  * amx, avx512_bf16, avx512, avx2, scalar (the limit is set once per process),
@@ -459,10 +487,23 @@ struct kernels {
  */
 struct kernels *kernels_open(const char *name, int threads, struct err *e);
 
-/* For host tables: a weight with its data, not initialized, and its end. */
-struct kweight *kernels_weight_new(struct kernels *k, enum kdtype dt,
-				   int64_t out, int64_t in, int use);
+/*
+ * Short forms of calls.  NULL to release or weight_free: nothing.  download is
+ * a fetch, then sync().
+ */
+void kernels_upload(struct kernels *k, void *dst, const void *src, size_t n);
+void kernels_fetch(struct kernels *k, void *dst, const void *src, size_t n);
+void kernels_download(struct kernels *k, void *dst, const void *src, size_t n);
+void kernels_copy(struct kernels *k, void *dst, const void *src, size_t n);
+void kernels_zero(struct kernels *k, void *dst, size_t n);
+void kernels_release(struct kernels *k, void *p);
+void kernels_weight_update(struct kernels *k, struct kweight *w);
 void kernels_weight_free(struct kernels *k, struct kweight *w);
+
+/* For host tables: a weight with its data, not initialized, and its end. */
+struct kweight *host_weight_new(struct kernels *k, enum kdtype dt,
+				int64_t out, int64_t in, int use);
+void host_weight_free(struct kernels *k, struct kweight *w);
 
 /* First row or position that row t sees, of a document from `start` on. */
 static inline int64_t

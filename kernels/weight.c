@@ -10,8 +10,8 @@
 #include "base/mem.h"
 
 struct kweight *
-kernels_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
-		   int use)
+host_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
+		int use)
 {
 	struct kweight *w = xcalloc(1, sizeof *w);
 
@@ -24,10 +24,8 @@ kernels_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
 }
 
 void
-kernels_weight_free(struct kernels *k, struct kweight *w)
+host_weight_free(struct kernels *k, struct kweight *w)
 {
-	if (!w)
-		return;
-	k->release(k, w->data);
+	kernels_release(k, w->data);
 	free(w);
 }

@@ -87,7 +87,7 @@ dynamic_new(struct decoder *d)
 			    sizeof *d->angles);
 	for (i = 0; i < d->max_rows; i++)
 		d->host[i] = (int32_t)i;
-	d->k->upload(d->k, d->row, d->host, (size_t)d->max_rows * 4);
+	kernels_upload(d->k, d->row, d->host, (size_t)d->max_rows * 4);
 	d->k->sync(d->k);
 }
 
@@ -118,8 +118,8 @@ decoder_free(struct decoder *d)
 {
 	if (!d)
 		return;
-	d->k->release(d->k, d->logits);
-	d->k->release(d->k, d->block);
+	kernels_release(d->k, d->logits);
+	kernels_release(d->k, d->block);
 	free(d->kc);
 	free(d->vc);
 	free(d->host);
@@ -140,9 +140,9 @@ send_rows(struct decoder *d, int64_t n, const int32_t *tok,
 	memcpy(h, tok, bytes);
 	memcpy(h + n, slot, bytes);
 	memcpy(h + 2 * n, pos, bytes);
-	d->k->upload(d->k, d->tok, h, bytes);
-	d->k->upload(d->k, d->slot, h + n, bytes);
-	d->k->upload(d->k, d->pos, h + 2 * n, bytes);
+	kernels_upload(d->k, d->tok, h, bytes);
+	kernels_upload(d->k, d->slot, h + n, bytes);
+	kernels_upload(d->k, d->pos, h + 2 * n, bytes);
 }
 
 void
@@ -170,8 +170,8 @@ send_angles(struct decoder *d, int64_t n, const int32_t *pos)
 			s[i * half + j] = (float)sin(pos[i] * d->freq[j]);
 		}
 	}
-	d->k->upload(d->k, d->cos, c, bytes);
-	d->k->upload(d->k, d->sin, s, bytes);
+	kernels_upload(d->k, d->cos, c, bytes);
+	kernels_upload(d->k, d->sin, s, bytes);
 }
 
 static void
@@ -266,7 +266,7 @@ decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out)
 	int64_t i;
 
 	if (n > d->logit_rows) {
-		d->k->release(d->k, d->logits);
+		kernels_release(d->k, d->logits);
 		d->logits = d->k->alloc(d->k, (size_t)n * vp *
 					sizeof *d->logits);
 		d->logit_rows = n;
@@ -275,8 +275,8 @@ decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out)
 		.w = m->param[m->head].w, .n = n, .x = hidden(d, first),
 		.y = d->logits, .ydt = K_F32});
 	for (i = 0; i < n; i++)
-		d->k->download(d->k, out + (size_t)i * v,
-			       d->logits + (size_t)i * vp, v * sizeof *out);
+		kernels_download(d->k, out + (size_t)i * v,
+				 d->logits + (size_t)i * vp, v * sizeof *out);
 }
 
 void
@@ -286,12 +286,12 @@ decoder_score(struct decoder *d, int64_t first, int64_t n,
 	const struct llama *m = d->m;
 	size_t bytes = (size_t)n * 4;
 
-	d->k->upload(d->k, d->target, target, bytes);
+	kernels_upload(d->k, d->target, target, bytes);
 	d->k->ce_head(d->k, &(struct k_ce_head){
 		.w = m->param[m->head].w, .n = n, .v = m->c.vocab,
 		.h = hidden(d, first), .target = d->target, .loss = d->loss,
 		.logz = d->logz, .argmax = argmax ? d->argmax : NULL});
-	d->k->download(d->k, loss, d->loss, bytes);
+	kernels_download(d->k, loss, d->loss, bytes);
 	if (argmax)
-		d->k->download(d->k, argmax, d->argmax, bytes);
+		kernels_download(d->k, argmax, d->argmax, bytes);
 }

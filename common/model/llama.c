@@ -156,8 +156,8 @@ make_angles(struct llama *m)
 	free(freq);
 	m->cos = k->alloc(k, bytes);
 	m->sin = k->alloc(k, bytes);
-	k->upload(k, m->cos, c, bytes);
-	k->upload(k, m->sin, s, bytes);
+	kernels_upload(k, m->cos, c, bytes);
+	kernels_upload(k, m->sin, s, bytes);
 	k->sync(k);
 	free(c);
 	free(s);
@@ -195,11 +195,11 @@ llama_free(struct llama *m)
 	k = m->k;
 	for (i = 0; i < m->nparams; i++)
 		if (m->param[i].w)
-			k->weight_free(k, m->param[i].w);
+			kernels_weight_free(k, m->param[i].w);
 		else
-			k->release(k, m->param[i].data);
-	k->release(k, m->cos);
-	k->release(k, m->sin);
+			kernels_release(k, m->param[i].data);
+	kernels_release(k, m->cos);
+	kernels_release(k, m->sin);
 	free(m->param);
 	free(m->tensor);
 	free(m->layer);
@@ -378,8 +378,8 @@ send_tensor(const struct llama *m, const struct st_tensor *f, int weights,
 				h[i] = bf16_from_f32(v);
 			}
 		if (rc == 0) {
-			k->upload(k, dst + at * kdtype_size(dt), x,
-				  n * kdtype_size(dt));
+			kernels_upload(k, dst + at * kdtype_size(dt), x,
+				       n * kdtype_size(dt));
 			k->sync(k);
 		}
 		st_drop(f, at, n);
@@ -420,10 +420,11 @@ llama_load(struct llama *m, const struct st *s, struct err *e)
 
 		if ((p->kind == PARAM_EMBED || p->kind == PARAM_HEAD) &&
 		    real < p->n)
-			m->k->zero(m->k, (char *)p->data + (size_t)real * size,
-				   (size_t)(p->n - real) * size);
+			kernels_zero(m->k,
+				     (char *)p->data + (size_t)real * size,
+				     (size_t)(p->n - real) * size);
 		if (p->w)
-			m->k->weight_update(m->k, p->w);
+			kernels_weight_update(m->k, p->w);
 	}
 	m->k->sync(m->k);
 	return 0;
@@ -435,7 +436,7 @@ llama_flat_new(const struct llama *m)
 	size_t bytes = (size_t)m->flat * sizeof(float);
 	float *p = m->k->alloc(m->k, bytes);
 
-	m->k->zero(m->k, p, bytes);
+	kernels_zero(m->k, p, bytes);
 	return p;
 }
 
@@ -486,7 +487,7 @@ llama_flat_init(const struct llama *m, uint64_t seed, double std,
 				    k->threads);
 			for (j = 0; t->vector && j < n; j++)
 				x[j] = 1;
-			k->upload(k, dst + at, x, n * sizeof *x);
+			kernels_upload(k, dst + at, x, n * sizeof *x);
 			k->sync(k);
 		}
 	}
@@ -505,7 +506,7 @@ llama_set(struct llama *m, const float *flat)
 		k->cast(k, &(struct k_cast){.n = p->n, .src = flat + p->at,
 			.sdt = K_F32, .dst = p->data, .ddt = m->dt});
 		if (p->w)
-			k->weight_update(k, p->w);
+			kernels_weight_update(k, p->w);
 	}
 }
 
@@ -533,8 +534,8 @@ void
 llama_copy(const struct llama *m, const struct tensor *t, const float *flat,
 	   void *to)
 {
-	m->k->download(m->k, to, tensor_data(m, t, flat),
-		       llama_tensor_bytes(m, t, flat));
+	kernels_fetch(m->k, to, tensor_data(m, t, flat),
+		      llama_tensor_bytes(m, t, flat));
 }
 
 int
@@ -549,7 +550,7 @@ llama_read(const struct llama *m, const struct tensor *t, const float *flat,
 
 	for (at = 0; at < total && rc == 0; at += k) {
 		k = total - at < block ? total - at : block;
-		m->k->download(m->k, x, src + at, k);
+		kernels_download(m->k, x, src + at, k);
 		rc = fn(ctx, x, k, e);
 	}
 	free(x);

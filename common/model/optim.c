@@ -27,11 +27,11 @@ optim_clear(struct optim *o)
 {
 	struct kernels *k = o->m->k;
 
-	k->release(k, o->master);
-	k->release(k, o->m1);
-	k->release(k, o->m2);
-	k->release(k, o->grad);
-	k->release(k, o->sums);
+	kernels_release(k, o->master);
+	kernels_release(k, o->m1);
+	kernels_release(k, o->m2);
+	kernels_release(k, o->grad);
+	kernels_release(k, o->sums);
 }
 
 double
@@ -42,7 +42,7 @@ optim_norm(struct optim *o)
 
 	k->sumsq(k, &(struct k_sumsq){.n = o->m->flat, .g = o->grad,
 		.out = o->sums});
-	k->download(k, &sum, o->sums, sizeof sum);
+	kernels_download(k, &sum, o->sums, sizeof sum);
 	return sqrt(sum);
 }
 
@@ -58,7 +58,7 @@ optim_first_bad(struct optim *o)
 		k->sumsq(k, &(struct k_sumsq){.n = m->param[i].n,
 			.g = o->grad + m->param[i].at,
 			.out = o->sums + 1 + i});
-	k->download(k, sum, o->sums + 1, m->nparams * sizeof *sum);
+	kernels_download(k, sum, o->sums + 1, m->nparams * sizeof *sum);
 	/* parameters are listed in the order of the forward pass */
 	for (i = m->nparams; i > 0 && isfinite(sum[i - 1]); i--)
 		;

@@ -88,7 +88,7 @@ make_positions(struct pass *p)
 
 	for (i = 0; i < n; i++)
 		pos[i] = (int32_t)(i % p->t);
-	p->k->upload(p->k, p->pos, pos, (size_t)n * sizeof *pos);
+	kernels_upload(p->k, p->pos, pos, (size_t)n * sizeof *pos);
 	p->k->sync(p->k);
 	free(pos);
 }
@@ -115,7 +115,7 @@ pass_free(struct pass *p)
 {
 	if (!p)
 		return;
-	p->k->release(p->k, p->block);
+	kernels_release(p->k, p->block);
 	free(p->a);
 	free(p);
 }

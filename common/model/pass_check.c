@@ -32,8 +32,9 @@ bad_column(struct search *s, const void *x, enum kdtype dt, int64_t cols)
 
 	for (at = 0; at < total; at += n) {
 		n = total - at < BLOCK ? total - at : BLOCK;
-		k->download(k, s->host, (const char *)x + (size_t)at * size,
-			    (size_t)n * size);
+		kernels_download(k, s->host,
+				 (const char *)x + (size_t)at * size,
+				 (size_t)n * size);
 		for (i = 0; i < n; i++) {
 			ok = isfinite(dt == K_F32 ? ((float *)s->host)[i] :
 				bf16_to_f32(((uint16_t *)s->host)[i]));

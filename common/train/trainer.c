@@ -52,7 +52,7 @@ trainer_clear(struct trainer *t)
 	pass_free(t->pass);
 	optim_clear(&t->opt);
 	llama_free(t->m);
-	t->k->release(t->k, t->block);
+	kernels_release(t->k, t->block);
 	free(t->loss);
 	free(t->logz);
 	*t = (struct trainer){0};
@@ -75,9 +75,9 @@ upload(struct trainer *t, const struct batch *b, int64_t n)
 {
 	size_t bytes = (size_t)(n * t->c.seq_len) * 4;
 
-	t->k->upload(t->k, t->tok_d, b->tok, bytes);
-	t->k->upload(t->k, t->target_d, b->target, bytes);
-	t->k->upload(t->k, t->start_d, b->start, bytes);
+	kernels_upload(t->k, t->tok_d, b->tok, bytes);
+	kernels_upload(t->k, t->target_d, b->target, bytes);
+	kernels_upload(t->k, t->start_d, b->start, bytes);
 }
 
 /* The micro-batch from window w on. */
@@ -139,9 +139,9 @@ mean_loss(struct trainer *t, const struct batch *b, struct trainer_result *r)
 	double sum = 0, z = 0, targets = (double)b->targets;
 	int with_z = t->c.z_loss > 0;
 
-	t->k->download(t->k, t->loss, t->loss_d, n * sizeof *t->loss);
+	kernels_download(t->k, t->loss, t->loss_d, n * sizeof *t->loss);
 	if (with_z)
-		t->k->download(t->k, t->logz, t->logz_d, n * sizeof *t->logz);
+		kernels_download(t->k, t->logz, t->logz_d, n * sizeof *t->logz);
 	for (i = 0; i < n; i++) {
 		if (b->target[i] < 0)
 			continue;
@@ -180,6 +180,6 @@ trainer_eval(struct trainer *t, const struct batch *b, int64_t n)
 		.target = t->target_d,
 		.start = t->c.doc_mask ? t->start_d : NULL,
 		.loss = t->loss_d, .logz = t->logz_d});
-	t->k->download(t->k, t->loss, t->loss_d,
+	kernels_download(t->k, t->loss, t->loss_d,
 		       (size_t)(n * t->c.seq_len) * sizeof *t->loss);
 }

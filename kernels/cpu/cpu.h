@@ -7,7 +7,8 @@
  * primitive, and sums over tiles run in tile order.  So the bits do not depend
  * on the number of threads.
  *
- *	table.c   open, memory, weights      pool.c   the team, scratch
+ *	table.c   open, peak        pool.c   the team, scratch
+ *	weight.c  weights as tiles  move.c   copies and zeros
  *	dnnl.c    matmuls of tiles (the only file that includes oneDNN)
  *	matmul.c head.c attn.c rows.c        the entries
  *	attn_nan.c  attention again, where a number is not finite

@@ -93,7 +93,8 @@ cpu_embed_bwd(struct kernels *k, const struct k_embed_bwd *a)
 			  .step = cpu_part(a->c, 128, 16) };
 
 	if (!a->accumulate)
-		k->zero(k, a->dw, (size_t)(a->v * a->c) * sizeof *a->dw);
+		cpu_zero(k, &(struct k_zero){ a->dw, (size_t)(a->v * a->c) *
+			 sizeof *a->dw });
 	cpu_each(r.c, blocks(a->c, r.step), embed_bwd_task, &r);
 }
 
@@ -219,7 +220,7 @@ cpu_adamw(struct kernels *k, const struct k_adamw *a)
 
 	cpu_each(r.c, blocks(a->n, BLOCK), adamw_task, &r);
 	if (a->weight)
-		k->weight_update(k, a->weight);
+		cpu_weight_update(k, &(struct k_weight_update){ a->weight });
 }
 
 static void

@@ -1,5 +1,5 @@
 /*
- * table.c - the cpu table: what the processor has, memory, weights
+ * table.c - the cpu table: what the processor has, and its rate
  */
 #include "kernels/cpu/weight.h"
 
@@ -82,64 +82,10 @@ choose_isa(struct cpu *c, const char *want, struct err *e)
 	return 0;
 }
 
-/* Copies run in blocks, by the whole team. */
-struct move {
-	char *dst;
-	const char *src;	/* NULL: zeros */
-	size_t n;
-};
-
-enum { MOVE = 1 << 20 };
-
-static void
-move_task(void *arg, int64_t i, int thread)
-{
-	struct move *m = arg;
-	size_t at = (size_t)i * MOVE, n = m->n - at < MOVE ? m->n - at : MOVE;
-
-	(void)thread;
-	if (m->src)
-		memcpy(m->dst + at, m->src + at, n);
-	else
-		memset(m->dst + at, 0, n);
-}
-
-static void
-cpu_copy(struct kernels *k, void *dst, const void *src, size_t n)
-{
-	struct move m = { dst, src, n };
-
-	cpu_each(cpu_of(k), (int64_t)((n + MOVE - 1) / MOVE), move_task, &m);
-}
-
-static void
-cpu_zero(struct kernels *k, void *dst, size_t n)
-{
-	cpu_copy(k, dst, NULL, n);
-}
-
 static void
 cpu_sync(struct kernels *k)
 {
 	(void)k;	/* every call is done when it returns */
-}
-
-static struct kweight *
-cpu_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
-	       int use)
-{
-	struct kweight *w = kernels_weight_new(k, dt, out, in, use);
-
-	weight_open(k, w);
-	return w;
-}
-
-static void
-cpu_weight_free(struct kernels *k, struct kweight *w)
-{
-	if (w)
-		weight_close(k, w);
-	kernels_weight_free(k, w);
 }
 
 /* --- peak rate --- */
@@ -234,14 +180,8 @@ cpu_close(struct kernels *k)
 static void
 set_entries(struct kernels *k)
 {
-	k->upload = cpu_copy;
-	k->download = cpu_copy;
-	k->copy = cpu_copy;
-	k->zero = cpu_zero;
 	k->sync = cpu_sync;
 	k->weight_new = cpu_weight_new;
-	k->weight_free = cpu_weight_free;
-	k->weight_update = weight_pack;
 	k->peak = cpu_peak;
 	k->close = cpu_close;
 #define X(op) k->op = cpu_##op;

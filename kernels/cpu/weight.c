@@ -65,7 +65,7 @@ tiles_room(struct kernels *k, struct tiles *t, struct gemm_shape s)
 		t->packed = k->alloc(k, t->stride * (size_t)(t->n * t->kn));
 }
 
-void
+static void
 weight_open(struct kernels *k, struct kweight *w)
 {
 	struct weight *p = xcalloc(1, sizeof *p);
@@ -88,14 +88,25 @@ weight_open(struct kernels *k, struct kweight *w)
 		tiles_room(k, &p->bwd, shape_bwd(w, ROW_TILE, 0, 0));
 }
 
-void
-weight_close(struct kernels *k, struct kweight *w)
+struct kweight *
+cpu_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
+	       int use)
 {
-	struct weight *p = w->priv;
+	struct kweight *w = host_weight_new(k, dt, out, in, use);
 
-	k->release(k, p->fwd.packed);
-	k->release(k, p->bwd.packed);
+	weight_open(k, w);
+	return w;
+}
+
+void
+cpu_weight_free(struct kernels *k, const struct k_weight_free *a)
+{
+	struct weight *p = a->w->priv;
+
+	kernels_release(k, p->fwd.packed);
+	kernels_release(k, p->bwd.packed);
 	free(p);
+	host_weight_free(k, a->w);
 }
 
 struct packing {
@@ -123,8 +134,9 @@ pack_task(void *arg, int64_t i, int thread)
 }
 
 void
-weight_pack(struct kernels *k, struct kweight *w)
+cpu_weight_update(struct kernels *k, const struct k_weight_update *a)
 {
+	struct kweight *w = a->w;
 	struct weight *v = w->priv;
 	int64_t nf = v->fwd.packed ? v->fwd.n : 0;
 	int64_t n = nf + (v->bwd.packed ? v->bwd.n * v->bwd.kn : 0);

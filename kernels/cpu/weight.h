@@ -25,9 +25,8 @@ struct weight {
 	struct tiles fwd, bwd;
 };
 
-void weight_open(struct kernels *k, struct kweight *w);
-void weight_close(struct kernels *k, struct kweight *w);
-void weight_pack(struct kernels *k, struct kweight *w);
+struct kweight *cpu_weight_new(struct kernels *k, enum kdtype dt,
+			       int64_t out, int64_t in, int use);
 
 /* A plan that multiplies m rows (row length lda) with tile j of w. */
 const struct gemm *weight_plan_fwd(struct cpu *c, const struct kweight *w,

@@ -8,31 +8,57 @@
 
 #include "base/mem.h"
 
-static void
-ref_move(struct kernels *k, void *dst, const void *src, size_t n)
+void
+ref_upload(struct kernels *k, const struct k_upload *a)
 {
 	(void)k;
-	memmove(dst, src, n);
+	memcpy(a->dst, a->src, a->n);
 }
 
-static void
-ref_zero(struct kernels *k, void *dst, size_t n)
+void
+ref_fetch(struct kernels *k, const struct k_fetch *a)
 {
 	(void)k;
-	memset(dst, 0, n);
+	memcpy(a->dst, a->src, a->n);
+}
+
+void
+ref_copy(struct kernels *k, const struct k_copy *a)
+{
+	(void)k;
+	memcpy(a->dst, a->src, a->n);
+}
+
+void
+ref_zero(struct kernels *k, const struct k_zero *a)
+{
+	(void)k;
+	memset(a->dst, 0, a->n);
+}
+
+void
+ref_release(struct kernels *k, const struct k_release *a)
+{
+	k->mem_put(k->mem_ctx, a->p);
+}
+
+void
+ref_weight_update(struct kernels *k, const struct k_weight_update *a)
+{
+	(void)k;
+	(void)a;
+}
+
+void
+ref_weight_free(struct kernels *k, const struct k_weight_free *a)
+{
+	host_weight_free(k, a->w);
 }
 
 static void
 ref_sync(struct kernels *k)
 {
 	(void)k;
-}
-
-static void
-ref_weight_update(struct kernels *k, struct kweight *w)
-{
-	(void)k;
-	(void)w;
 }
 
 static double
@@ -57,14 +83,8 @@ ref_open(void)
 	k->name = "ref";
 	k->isa = "c";
 	k->threads = 1;
-	k->upload = ref_move;
-	k->download = ref_move;
-	k->copy = ref_move;
-	k->zero = ref_zero;
 	k->sync = ref_sync;
-	k->weight_new = kernels_weight_new;
-	k->weight_free = kernels_weight_free;
-	k->weight_update = ref_weight_update;
+	k->weight_new = host_weight_new;
 	k->peak = ref_peak;
 	k->close = ref_close;
 #define X(op) k->op = ref_##op;

@@ -21,6 +21,7 @@
 
 #include "base/mem.h"
 #include "kernels/kernels.h"
+#include "tests/kernels/must.h"
 
 struct preset {
 	const char *name;
@@ -242,7 +243,7 @@ static void *
 room(struct step *s, int64_t n, enum kdtype dt, float value)
 {
 	size_t bytes = (size_t)n * kdtype_size(dt);
-	void *p = s->k->alloc(s->k, bytes);
+	void *p = must_alloc(s->k, bytes);
 	char *host = xmalloc(bytes);
 
 	for (int64_t i = 0; i < n; i++) {
@@ -253,8 +254,8 @@ room(struct step *s, int64_t n, enum kdtype dt, float value)
 		else
 			((float *)(void *)host)[i] = x;
 	}
-	s->k->upload(s->k, p, host, bytes);
-	s->k->sync(s->k);
+	kernels_upload(s->k, p, host, bytes);
+	must_sync(s->k);
 	free(host);
 	return p;
 }
@@ -263,12 +264,12 @@ static int32_t *
 ids(struct step *s, int64_t mod, int64_t mul)
 {
 	int32_t *host = xmalloc((size_t)s->n * sizeof *host);
-	int32_t *p = s->k->alloc(s->k, (size_t)s->n * sizeof *p);
+	int32_t *p = must_alloc(s->k, (size_t)s->n * sizeof *p);
 
 	for (int64_t i = 0; i < s->n; i++)
 		host[i] = (int32_t)(i * mul % mod);
-	s->k->upload(s->k, p, host, (size_t)s->n * sizeof *p);
-	s->k->sync(s->k);
+	kernels_upload(s->k, p, host, (size_t)s->n * sizeof *p);
+	must_sync(s->k);
 	free(host);
 	return p;
 }
@@ -276,13 +277,13 @@ ids(struct step *s, int64_t mod, int64_t mul)
 static struct kweight *
 weight(struct step *s, int64_t out, int64_t in)
 {
-	struct kweight *w = s->k->weight_new(s->k, K_BF16, out, in,
+	struct kweight *w = must_weight(s->k, K_BF16, out, in,
 					     K_USE_TRAIN);
 	void *x = room(s, out * in, K_BF16, 0.05f);
 
-	s->k->copy(s->k, w->data, x, (size_t)(out * in) * 2);
-	s->k->weight_update(s->k, w);
-	s->k->release(s->k, x);
+	kernels_copy(s->k, w->data, x, (size_t)(out * in) * 2);
+	kernels_weight_update(s->k, w);
+	kernels_release(s->k, x);
 	return w;
 }
 
@@ -329,9 +330,9 @@ step_close(struct step *s)
 		s->sum, s->w, s->y, s->y2, s->y3, s->big, s->big2 };
 
 	for (size_t i = 0; i < sizeof w / sizeof *w; i++)
-		s->k->weight_free(s->k, w[i]);
+		kernels_weight_free(s->k, w[i]);
 	for (size_t i = 0; i < sizeof p / sizeof *p; i++)
-		s->k->release(s->k, p[i]);
+		kernels_release(s->k, p[i]);
 }
 
 static void
@@ -394,20 +395,20 @@ static void
 yardsticks(struct kernels *k)
 {
 	size_t n = 256u << 20;
-	void *a = k->alloc(k, n), *b = k->alloc(k, n);
-	double *sum = k->alloc(k, sizeof *sum), best = 1e9, copy = 1e9, t;
+	void *a = must_alloc(k, n), *b = must_alloc(k, n);
+	double *sum = must_alloc(k, sizeof *sum), best = 1e9, copy = 1e9, t;
 
-	k->zero(k, a, n);
+	kernels_zero(k, a, n);
 	for (int i = 0; i < 5; i++) {
 		t = now(CLOCK_MONOTONIC);
 		k->sumsq(k, &(struct k_sumsq){ .n = (int64_t)(n / 4), .g = a,
 			.out = sum });
-		k->sync(k);
+		must_sync(k);
 		t = now(CLOCK_MONOTONIC) - t;
 		best = t < best ? t : best;
 		t = now(CLOCK_MONOTONIC);
-		k->copy(k, b, a, n);
-		k->sync(k);
+		kernels_copy(k, b, a, n);
+		must_sync(k);
 		t = now(CLOCK_MONOTONIC) - t;
 		copy = t < copy ? t : copy;
 	}
@@ -419,9 +420,9 @@ yardsticks(struct kernels *k)
 	       best);
 	printf("yardstick\tcopy\t1\t-\t-\t%.1f\tGB/s\n", 2e-9 * (double)n /
 	       copy);
-	k->release(k, a);
-	k->release(k, b);
-	k->release(k, sum);
+	kernels_release(k, a);
+	kernels_release(k, b);
+	kernels_release(k, sum);
 }
 
 static int

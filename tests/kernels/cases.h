@@ -268,7 +268,8 @@ case_head(struct kt *t)
 	int acc = (int)kt_int(t, 0, 1);
 
 	if (acc)	/* the gradient of padding is 0 before and after */
-		k->zero(k, dw + v * c, (size_t)((vp - v) * c) * sizeof *dw);
+		kernels_zero(k, dw + v * c,
+			     (size_t)((vp - v) * c) * sizeof *dw);
 	k->ce_head(k, &(struct k_ce_head){ .w = w, .n = n, .v = v, .h = h,
 		.target = target, .scale = 1.0f / (float)n, .zcoef = 1e-2f,
 		.loss = loss, .logz = logz, .argmax = arg, .dh = dh, .dw = dw,
@@ -331,8 +332,8 @@ case_flat(struct kt *t)
 		.ddt = K_BF16 });
 	k->cast(k, &(struct k_cast){ .n = n, .src = h, .sdt = K_BF16,
 		.dst = back, .ddt = K_F32 });
-	k->copy(k, f, g, (size_t)n * sizeof *g);
-	k->zero(k, g, (size_t)(n / 2) * sizeof *g);
+	kernels_copy(k, f, g, (size_t)n * sizeof *g);
+	kernels_zero(k, g, (size_t)(n / 2) * sizeof *g);
 	kt_out(t, "bf16", h, 1, n, K_BF16);
 	kt_out(t, "f32 of bf16", back, 1, n, K_F32);
 	kt_out(t, "copy", f, 1, n, K_F32);

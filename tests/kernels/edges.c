@@ -5,6 +5,7 @@
  * filled with NaN or infinity; every number that does not depend on it must
  * agree with a run without, and every number that does must not be finite.
  */
+#include "tests/kernels/must.h"
 #include "tests/kernels/tables.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ static void *
 room(int64_t n, double std)
 {
 	static uint64_t draws;
-	void *p = k->alloc(k, (size_t)n * sizeof(float));
+	void *p = must_alloc(k, (size_t)n * sizeof(float));
 
 	draws++;
 	for (int64_t i = 0; i < n; i++)
@@ -83,25 +84,25 @@ static void
 attn_new(struct attn *s, int64_t t)
 {
 	s->t = t;
-	s->start = k->alloc(k, (size_t)(B * t) * sizeof *s->start);
+	s->start = must_alloc(k, (size_t)(B * t) * sizeof *s->start);
 	for (int64_t i = 0; i < B * t; i++)	/* documents of 37 */
 		s->start[i] = (int32_t)(i % t / 37 * 37);
 	s->qkv = room(B * t * Q, 1);
 	s->dout = room(B * t * H * D, 1);
 	s->o = room(B * t * H * D, 1);
 	s->dqkv = room(B * t * Q, 1);
-	s->lse = k->alloc(k, (size_t)(B * t * H) * sizeof(float));
+	s->lse = must_alloc(k, (size_t)(B * t * H) * sizeof(float));
 }
 
 static void
 attn_free(struct attn *s)
 {
-	k->release(k, s->start);
-	k->release(k, s->qkv);
-	k->release(k, s->dout);
-	k->release(k, s->o);
-	k->release(k, s->dqkv);
-	k->release(k, s->lse);
+	kernels_release(k, s->start);
+	kernels_release(k, s->qkv);
+	kernels_release(k, s->dout);
+	kernels_release(k, s->o);
+	kernels_release(k, s->dqkv);
+	kernels_release(k, s->lse);
 }
 
 static void
@@ -215,10 +216,10 @@ test_cache(void)
 		n += isfinite(get(o, i)) && isnan(get(o, H * D + i));
 	tap_ok(n == H * D, "%s %s: NaN in the cache after a row's position or "
 	       "in another slot reaches nothing", table, type());
-	k->release(k, kc);
-	k->release(k, vc);
-	k->release(k, qkv);
-	k->release(k, o);
+	kernels_release(k, kc);
+	kernels_release(k, vc);
+	kernels_release(k, qkv);
+	kernels_release(k, o);
 }
 
 /* --- rows --- */
@@ -237,8 +238,8 @@ only(const void *x, int64_t n, int64_t c, int64_t at)
 static int
 norm_and_rope(int64_t n, int64_t at)
 {
-	float *x = k->alloc(k, (size_t)(n * Q) * sizeof *x);
-	float one[D / 2], *rstd = k->alloc(k, (size_t)n * sizeof *rstd);
+	float *x = must_alloc(k, (size_t)(n * Q) * sizeof *x);
+	float one[D / 2], *rstd = must_alloc(k, (size_t)n * sizeof *rstd);
 	void *y = room(n * Q, 1), *w = room(Q, 1);
 	int32_t *pos = xcalloc((size_t)n, sizeof *pos);
 	int ok;
@@ -255,10 +256,10 @@ norm_and_rope(int64_t n, int64_t at)
 		.sin = one });
 	ok &= only(y, n, Q, at);
 	free(pos);
-	k->release(k, x);
-	k->release(k, y);
-	k->release(k, w);
-	k->release(k, rstd);
+	kernels_release(k, x);
+	kernels_release(k, y);
+	kernels_release(k, w);
+	kernels_release(k, rstd);
 	return ok;
 }
 
@@ -266,14 +267,14 @@ static void
 test_rows(int64_t n)
 {
 	enum { C = 40, OUT = 72, AT = 3 };
-	struct kweight *w = k->weight_new(k, dt, OUT, C, K_USE_TRAIN);
+	struct kweight *w = must_weight(k, dt, OUT, C, K_USE_TRAIN);
 	void *x = room(n * C, 1), *y = room(n * OUT, 1);
 	void *a = room(n * OUT / 2, 1);
 	int ok;
 
 	for (int64_t i = 0; i < OUT * C; i++)
 		put(w->data, i, (float)(i % 7) - 3.5f);
-	k->weight_update(k, w);
+	kernels_weight_update(k, w);
 	fill(x, AT * C, C, NAN);
 	k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w, .n = n, .x = x,
 		.y = y, .ydt = dt });
@@ -287,10 +288,10 @@ test_rows(int64_t n)
 	ok &= norm_and_rope(n, AT);
 	tap_ok(ok, "%s %s: NaN in one of %d rows stays there", table, type(),
 	       (int)n);
-	k->weight_free(k, w);
-	k->release(k, x);
-	k->release(k, y);
-	k->release(k, a);
+	kernels_weight_free(k, w);
+	kernels_release(k, x);
+	kernels_release(k, y);
+	kernels_release(k, a);
 }
 
 /* A row without target adds nothing to dw, whatever it holds. */
@@ -298,10 +299,10 @@ static void
 test_head(void)
 {
 	enum { N = 300, C = 24, V = 90 };
-	struct kweight *w = k->weight_new(k, dt, 128, C, K_USE_TRAIN);
+	struct kweight *w = must_weight(k, dt, 128, C, K_USE_TRAIN);
 	void *h = room(N * C, 1), *dh = room(N * C, 1);
-	float *loss = k->alloc(k, N * 4), *logz = k->alloc(k, N * 4);
-	float *dw = k->alloc(k, 2 * 128 * C * sizeof *dw);
+	float *loss = must_alloc(k, N * 4), *logz = must_alloc(k, N * 4);
+	float *dw = must_alloc(k, 2 * 128 * C * sizeof *dw);
 	int32_t target[N];
 	int64_t bad = 0;
 
@@ -309,7 +310,7 @@ test_head(void)
 		target[i] = i % 5 ? i % V : -1;
 	for (int64_t i = 0; i < 128 * C; i++)
 		put(w->data, i, i < V * C ? (float)(i % 5) / 8 - 0.25f : 0);
-	k->weight_update(k, w);
+	kernels_weight_update(k, w);
 	for (int run = 0; run < 2; run++) {
 		if (run)
 			fill(h, 5 * C, C, NAN);
@@ -326,12 +327,12 @@ test_head(void)
 		bad += !isfinite(get(dh, i));
 	tap_ok(bad == 0, "%s %s: NaN in a row without target reaches no "
 	       "gradient", table, type());
-	k->weight_free(k, w);
-	k->release(k, h);
-	k->release(k, dh);
-	k->release(k, loss);
-	k->release(k, logz);
-	k->release(k, dw);
+	kernels_weight_free(k, w);
+	kernels_release(k, h);
+	kernels_release(k, dh);
+	kernels_release(k, loss);
+	kernels_release(k, logz);
+	kernels_release(k, dw);
 }
 
 /* --- subnormals --- */
@@ -340,8 +341,8 @@ static void
 test_subnormals(void)
 {
 	enum { N = 100 };
-	float *tiny = k->alloc(k, N * sizeof *tiny), *rstd;
-	float *zero = k->alloc(k, N * sizeof *zero);
+	float *tiny = must_alloc(k, N * sizeof *tiny), *rstd;
+	float *zero = must_alloc(k, N * sizeof *zero);
 	void *x = room(N, 1), *w = room(N, 1), *gu = room(2 * N, 1);
 	void *a = room(N, 1), *y = room(N, 1);
 	int64_t bad = 0, i;
@@ -357,7 +358,7 @@ test_subnormals(void)
 		.dst = x, .ddt = dt });
 	for (i = 0; i < N; i++)
 		bad += get(x, i) != get(w, i) || get(x, i) == 0;
-	rstd = k->alloc(k, sizeof *rstd);
+	rstd = must_alloc(k, sizeof *rstd);
 	for (i = 0; i < N; i++)
 		zero[i] = 1;
 	k->rmsnorm_fwd(k, &(struct k_rmsnorm_fwd){ .n = 1, .c = N, .dt = dt,
@@ -377,14 +378,14 @@ test_subnormals(void)
 		bad += get(y, i) != get(w, i);
 	tap_ok(bad == 0, "%s %s: subnormal numbers are stored as they are",
 	       table, type());
-	k->release(k, tiny);
-	k->release(k, zero);
-	k->release(k, rstd);
-	k->release(k, x);
-	k->release(k, w);
-	k->release(k, gu);
-	k->release(k, a);
-	k->release(k, y);
+	kernels_release(k, tiny);
+	kernels_release(k, zero);
+	kernels_release(k, rstd);
+	kernels_release(k, x);
+	kernels_release(k, w);
+	kernels_release(k, gu);
+	kernels_release(k, a);
+	kernels_release(k, y);
 }
 
 /* --- AdamW --- */
@@ -421,7 +422,7 @@ test_adamw(double beta1, double beta2)
 	tap_ok(worst < 3e-7, "%s: moments at beta %g, %g are within %.1e of "
 	       "float64", table, beta1, beta2, worst);
 	for (int i = 0; i < 5; i++)
-		k->release(k, x[i]);
+		kernels_release(k, x[i]);
 }
 
 static void

@@ -163,7 +163,7 @@ test_matmul(void)
 			     .y = normals(35, 1), .r = normals(35, 1) };
 	float *dx = normals(30, 1), *dw = normals(42, 1), *w = normals(42, 1);
 
-	s.w = k->weight_new(k, K_F32, 7, 6, K_USE_TRAIN);
+	s.w = must_weight(k, K_F32, 7, 6, K_USE_TRAIN);
 	memcpy(s.w->data, w, 42 * sizeof *w);
 	k->matmul_dx(k, &(struct k_matmul_dx){ .w = s.w, .n = 5, .dy = s.r,
 		.dx = dx });
@@ -171,7 +171,7 @@ test_matmul(void)
 		.dt = K_F32, .dy = s.r, .x = s.x, .dw = dw });
 	check("matmul dx", f_matmul, &s, s.x, 30, dx);
 	check("matmul dw", f_matmul, &s, s.w->data, 42, dw);
-	k->weight_free(k, s.w);
+	kernels_weight_free(k, s.w);
 }
 
 struct heads {
@@ -313,7 +313,7 @@ test_loss(void)
 	float *dh = normals(30, 1), *dw = normals(60, 1), *w = normals(60, 1);
 	int zero = 1;
 
-	s.w = k->weight_new(k, K_F32, 12, 5, K_USE_TRAIN);
+	s.w = must_weight(k, K_F32, 12, 5, K_USE_TRAIN);
 	memcpy(s.w->data, w, 60 * sizeof *w);
 	k->ce_head(k, &(struct k_ce_head){ .w = s.w, .n = 6, .v = 9,
 		.h = s.h, .target = s.target, .scale = 0.25f, .zcoef = 0.1f,
@@ -326,7 +326,7 @@ test_loss(void)
 		zero &= dh[i] == 0 && dh[i + 20] == 0;
 	tap_ok(zero && s.loss[1] == 0,
 	       "ce_head: padding and rows without target have no gradient");
-	k->weight_free(k, s.w);
+	kernels_weight_free(k, s.w);
 }
 
 int

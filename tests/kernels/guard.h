@@ -7,9 +7,10 @@
  *  - device memory is inaccessible (mprotect) outside the table's own work,
  *    with an inaccessible page after each block: reading or writing through
  *    a host pointer to it crashes;
- *  - calls are queued, and run only at sync(), download(), or peak(), with the
- *    host memory of an upload read only then: a source that was changed or
- *    freed too early is a difference (freed: under a sanitizer, a report).
+ *  - calls are queued, and run only at sync() or peak(), with host memory read
+ *    or written only then: a source of an upload that was changed or freed too
+ *    early is a difference (freed: under a sanitizer, a report), and so is the
+ *    destination of a fetch that was read too early.
  *
  * Fresh memory is full of NaN, so that a result which was read before it was
  * written shows.  A program that trains and samples the same bits with and
@@ -161,125 +162,6 @@ KERNEL_OPS(X)
 
 /* --- the others --- */
 
-struct guard_move {
-	void *dst;
-	const void *src;
-	size_t n;
-};
-
-static inline void
-guard_run_upload(struct kernels *inner, const void *args)
-{
-	struct guard_move m;
-
-	memcpy(&m, args, sizeof m);
-	inner->upload(inner, m.dst, m.src, m.n);
-}
-
-static inline void
-guard_run_copy(struct kernels *inner, const void *args)
-{
-	struct guard_move m;
-
-	memcpy(&m, args, sizeof m);
-	inner->copy(inner, m.dst, m.src, m.n);
-}
-
-static inline void
-guard_run_zero(struct kernels *inner, const void *args)
-{
-	struct guard_move m;
-
-	memcpy(&m, args, sizeof m);
-	inner->zero(inner, m.dst, m.n);
-}
-
-static inline void
-guard_run_release(struct kernels *inner, const void *args)
-{
-	struct guard_move m;
-
-	memcpy(&m, args, sizeof m);
-	inner->release(inner, m.dst);
-}
-
-static inline void
-guard_run_weight_free(struct kernels *inner, const void *args)
-{
-	struct guard_move m;
-
-	memcpy(&m, args, sizeof m);
-	inner->weight_free(inner, m.dst);
-}
-
-static inline void
-guard_run_weight_update(struct kernels *inner, const void *args)
-{
-	struct guard_move m;
-
-	memcpy(&m, args, sizeof m);
-	inner->weight_update(inner, m.dst);
-}
-
-static inline void
-guard_upload(struct kernels *k, void *dst, const void *src, size_t n)
-{
-	struct guard_move m = { dst, src, n };
-
-	guard_queue(k, guard_run_upload, &m, sizeof m);
-}
-
-static inline void
-guard_copy(struct kernels *k, void *dst, const void *src, size_t n)
-{
-	struct guard_move m = { dst, src, n };
-
-	guard_queue(k, guard_run_copy, &m, sizeof m);
-}
-
-static inline void
-guard_zero(struct kernels *k, void *dst, size_t n)
-{
-	struct guard_move m = { dst, NULL, n };
-
-	guard_queue(k, guard_run_zero, &m, sizeof m);
-}
-
-static inline void
-guard_release(struct kernels *k, void *p)
-{
-	struct guard_move m = { p, NULL, 0 };
-
-	guard_queue(k, guard_run_release, &m, sizeof m);
-}
-
-static inline void
-guard_weight_free(struct kernels *k, struct kweight *w)
-{
-	struct guard_move m = { w, NULL, 0 };
-
-	guard_queue(k, guard_run_weight_free, &m, sizeof m);
-}
-
-static inline void
-guard_weight_update(struct kernels *k, struct kweight *w)
-{
-	struct guard_move m = { w, NULL, 0 };
-
-	guard_queue(k, guard_run_weight_update, &m, sizeof m);
-}
-
-static inline void
-guard_download(struct kernels *k, void *dst, const void *src, size_t n)
-{
-	struct guard *g = guard_of(k);
-
-	guard_flush(g);
-	guard_protect(g, 1);
-	g->inner->download(g->inner, dst, src, n);
-	guard_protect(g, 0);
-}
-
 static inline void
 guard_sync(struct kernels *k)
 {
@@ -341,15 +223,8 @@ guard_wrap(struct kernels *inner)
 	k->isa = inner->isa;
 	k->threads = inner->threads;
 	k->alloc = guard_alloc;
-	k->release = guard_release;
-	k->upload = guard_upload;
-	k->download = guard_download;
-	k->copy = guard_copy;
-	k->zero = guard_zero;
 	k->sync = guard_sync;
 	k->weight_new = guard_weight_new;
-	k->weight_free = guard_weight_free;
-	k->weight_update = guard_weight_update;
 #define X(op) k->op = guard_##op;
 	KERNEL_OPS(X)
 #undef X

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "kernels/kernels.h"
+#include "tests/kernels/must.h"
 
 enum { KT_MAX = 64 };
 
@@ -69,7 +70,7 @@ kt_size(struct kt *t, int64_t small, int64_t big)
 static inline void *
 kt_room(struct kt *t, int64_t n, enum kdtype dt)
 {
-	void *p = t->k->alloc(t->k, (size_t)n * kdtype_size(dt));
+	void *p = must_alloc(t->k, (size_t)n * kdtype_size(dt));
 
 	t->mem[t->nmem++] = p;
 	return p;
@@ -83,7 +84,7 @@ kt_put(struct kt *t, void *dst, const void *src, size_t n)
 
 	memcpy(copy, src, n);
 	t->src[t->nsrc++] = copy;
-	t->k->upload(t->k, dst, copy, n);
+	kernels_upload(t->k, dst, copy, n);
 }
 
 /*
@@ -162,10 +163,10 @@ kt_ids(struct kt *t, int64_t n, int64_t lo, int64_t hi, int rare)
 static inline struct kweight *
 kt_weight(struct kt *t, int64_t out, int64_t in, int use)
 {
-	struct kweight *w = t->k->weight_new(t->k, t->dt, out, in, use);
+	struct kweight *w = must_weight(t->k, t->dt, out, in, use);
 
 	kt_fill(t, w->data, out * in, t->dt, 0, 1 / sqrt((double)in));
-	t->k->weight_update(t->k, w);
+	kernels_weight_update(t->k, w);
 	t->w[t->nw++] = w;
 	return w;
 }
@@ -181,7 +182,7 @@ kt_out(struct kt *t, const char *name, const void *p, int64_t rows,
 
 	*o = (struct kt_out){ name, dt, KT_ROWS, n, cols,
 			      xmalloc(bytes ? bytes : 1) };
-	t->k->download(t->k, o->data, p, bytes);
+	must_download(t->k, o->data, p, bytes);
 	return o;
 }
 
@@ -219,12 +220,12 @@ kt_get(const struct kt_out *o, int64_t i)
 static inline void
 kt_forget(struct kt *t)
 {
-	t->k->sync(t->k);
+	must_sync(t->k);
 	while (t->nw > 0)
-		t->k->weight_free(t->k, t->w[--t->nw]);
+		kernels_weight_free(t->k, t->w[--t->nw]);
 	while (t->nmem > 0)
-		t->k->release(t->k, t->mem[--t->nmem]);
-	t->k->sync(t->k);
+		kernels_release(t->k, t->mem[--t->nmem]);
+	must_sync(t->k);
 	while (t->nsrc > 0)
 		free(t->src[--t->nsrc]);
 }

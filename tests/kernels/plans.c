@@ -8,6 +8,7 @@
  */
 #include "kernels/cpu/weight.h"
 #include "model/config.h"
+#include "tests/kernels/must.h"
 #include "tests/kernels/tables.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ static const int64_t vocabs[] = { 8192, 30000, 50257 };
 static void
 matmuls(struct kernels *k, enum kdtype dt, int64_t out, int64_t in)
 {
-	struct kweight *w = k->weight_new(k, dt, out, in, K_USE_TRAIN);
+	struct kweight *w = must_weight(k, dt, out, in, K_USE_TRAIN);
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		for (int acc = 0; acc < 2; acc++) {
@@ -36,21 +37,21 @@ matmuls(struct kernels *k, enum kdtype dt, int64_t out, int64_t in)
 				.out = out, .in = in, .dt = dt,
 				.accumulate = acc });
 		}
-	k->weight_free(k, w);
+	kernels_weight_free(k, w);
 }
 
 static void
 head(struct kernels *k, enum kdtype dt, int64_t v, int64_t c)
 {
 	int64_t vp = (v + 63) / 64 * 64;
-	struct kweight *w = k->weight_new(k, dt, vp, c, K_USE_TRAIN);
+	struct kweight *w = must_weight(k, dt, vp, c, K_USE_TRAIN);
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		for (int acc = 0; acc < 2; acc++)
 			k->ce_head(k, &(struct k_ce_head){ .w = w,
 				.n = rows[i], .v = v, .dh = w->data,
 				.accumulate = acc });
-	k->weight_free(k, w);
+	kernels_weight_free(k, w);
 }
 
 static void

@@ -60,12 +60,12 @@ all_cases(struct kernels *k, struct kernels *base, const char *what)
 static void
 changed_source(struct kernels *k)
 {
-	float x = 1, y = 0, *d = k->alloc(k, sizeof x);
+	float x = 1, y = 0, *d = must_alloc(k, sizeof x);
 
-	k->upload(k, d, &x, sizeof x);
+	kernels_upload(k, d, &x, sizeof x);
 	x = 2;
-	k->download(k, &y, d, sizeof y);
-	k->release(k, d);
+	must_download(k, &y, d, sizeof y);
+	kernels_release(k, d);
 	tap_ok(y == 2, "guard: an upload's source is read late");
 }
 
@@ -73,27 +73,27 @@ changed_source(struct kernels *k)
 static void
 touch(struct kernels *k, int offset, const char *what)
 {
-	volatile float *d = k->alloc(k, 16 * sizeof *d);
+	volatile float *d = must_alloc(k, 16 * sizeof *d);
 	int status;
 
-	k->zero(k, (float *)(uintptr_t)d, 16 * sizeof *d);
-	k->sync(k);
+	kernels_zero(k, (float *)(uintptr_t)d, 16 * sizeof *d);
+	must_sync(k);
 	if (!tap_fork(&status)) {
 		signal(SIGSEGV, SIG_DFL);
 		_exit(d[offset] == 0);
 	}
 	tap_ok(WIFSIGNALED(status), "guard: %s is a crash", what);
-	k->release(k, (float *)(uintptr_t)d);
+	kernels_release(k, (float *)(uintptr_t)d);
 }
 
 /* Memory read before it was written is NaN. */
 static void
 fresh(struct kernels *k)
 {
-	float *d = k->alloc(k, sizeof *d), x = 0;
+	float *d = must_alloc(k, sizeof *d), x = 0;
 
-	k->download(k, &x, d, sizeof x);
-	k->release(k, d);
+	must_download(k, &x, d, sizeof x);
+	kernels_release(k, d);
 	tap_ok(isnan(x), "guard: fresh memory is NaN");
 }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "tests/kernels/guard.h"
+#include "tests/kernels/must.h"
 
 static void
 guard_gives_the_same_bits(void **state)
@@ -143,8 +144,9 @@ poison_third(struct kernels *k, const struct k_sumsq *a)
 	float nan_ = NAN;
 
 	if (++sumsq_calls == 3) {
-		k->upload(k, (float *)(uintptr_t)(a->g + a->n / 2), &nan_, 4);
-		k->sync(k);
+		kernels_upload(k, (float *)(uintptr_t)(a->g + a->n / 2),
+			       &nan_, 4);
+		must_sync(k);
 	}
 	real_sumsq(k, a);
 }
@@ -184,8 +186,8 @@ break_weights(struct job *j)
 {
 	float x = INFINITY;
 
-	j->tr.k->upload(j->tr.k, j->tr.opt.master, &x, 4);
-	j->tr.k->sync(j->tr.k);
+	kernels_upload(j->tr.k, j->tr.opt.master, &x, 4);
+	must_sync(j->tr.k);
 	llama_set(j->tr.m, j->tr.opt.master);
 }
 

@@ -6,9 +6,9 @@
  * is compared in the 2-norm of its tensor.  In bf16 the goldens of a folder of
  * float weights include the rounding of the weights; gradients are also held
  * against ref in fp32 (itself within 1e-5 of the goldens) with the same
- * rounded weights.  The same pass in two halves with accumulation, and with
- * other windows beside it, must give the same.
+ * rounded weights.  Halves with accumulation, or in a larger batch: equal.
  */
+#include "tests/kernels/must.h"
 #include "tests/unit/test.h"
 
 #include <math.h>
@@ -83,8 +83,8 @@ golden_loss(const struct fix *f, const char *name)
 static void
 put(struct fix *f, int32_t *dev, const int32_t *host)
 {
-	f->k->upload(f->k, dev, host, (size_t)f->n * 4);
-	f->k->sync(f->k);
+	kernels_upload(f->k, dev, host, (size_t)f->n * 4);
+	must_sync(f->k);
 }
 
 static struct fix *
@@ -111,11 +111,11 @@ fix_new(const char *table, int threads, const char *folder, enum kdtype dt)
 	strcat(path, "/golden.safetensors");
 	f->gold = st_open(path, &e);
 	assert_non_null(f->gold);
-	f->tok = f->k->alloc(f->k, MAXN * 4);
-	f->target = f->k->alloc(f->k, MAXN * 4);
-	f->start = f->k->alloc(f->k, MAXN * 4);
-	f->loss = f->k->alloc(f->k, MAXN * 4);
-	f->logz = f->k->alloc(f->k, MAXN * 4);
+	f->tok = must_alloc(f->k, MAXN * 4);
+	f->target = must_alloc(f->k, MAXN * 4);
+	f->start = must_alloc(f->k, MAXN * 4);
+	f->loss = must_alloc(f->k, MAXN * 4);
+	f->logz = must_alloc(f->k, MAXN * 4);
 	f->grad = llama_flat_new(f->m);
 	f->host = malloc((size_t)f->m->flat * 4);
 	return f;
@@ -141,12 +141,12 @@ fix_free(struct fix *f)
 	struct kernels *k = f->k;
 
 	pass_free(f->p);
-	k->release(k, f->tok);
-	k->release(k, f->target);
-	k->release(k, f->start);
-	k->release(k, f->loss);
-	k->release(k, f->logz);
-	k->release(k, f->grad);
+	kernels_release(k, f->tok);
+	kernels_release(k, f->target);
+	kernels_release(k, f->start);
+	kernels_release(k, f->loss);
+	kernels_release(k, f->logz);
+	kernels_release(k, f->grad);
 	llama_free(f->m);
 	k->close(k);
 	st_close(f->gold);
@@ -211,9 +211,9 @@ mean_loss(struct fix *f, int64_t count, double zcoef)
 	double sum = 0;
 	int64_t i;
 
-	f->k->download(f->k, loss, f->loss, (size_t)f->n * 4);
-	f->k->download(f->k, z, f->logz, (size_t)f->n * 4);
-	f->k->download(f->k, target, f->target, (size_t)f->n * 4);
+	must_download(f->k, loss, f->loss, (size_t)f->n * 4);
+	must_download(f->k, z, f->logz, (size_t)f->n * 4);
+	must_download(f->k, target, f->target, (size_t)f->n * 4);
 	for (i = 0; i < f->n; i++)
 		if (target[i] >= 0)
 			sum += loss[i] + zcoef * z[i] * z[i];
@@ -265,15 +265,15 @@ logits_off(struct fix *f, const char *prefix, const struct pass_batch *b)
 
 	assert_non_null(ref);
 	forward.grad = NULL;
-	head_logits = f->k->alloc(f->k, bytes);
+	head_logits = must_alloc(f->k, bytes);
 	f->k->ce_head = only_logits;
 	pass_run(f->p, &forward);
 	f->k->ce_head = was;
-	f->k->download(f->k, x, head_logits, bytes);
+	must_download(f->k, x, head_logits, bytes);
 	for (i = 1; i < (size_t)f->n; i++)
 		memmove(x + i * v, x + i * vp, v * 4);
 	off = distance(x, ref, n);
-	f->k->release(f->k, head_logits);
+	kernels_release(f->k, head_logits);
 	free(x);
 	free(ref);
 	return off;
@@ -297,7 +297,7 @@ check_grads(struct fix *f, const char *prefix, double tol, const char *where)
 	size_t i, n;
 	int seen = 0;
 
-	f->k->download(f->k, f->host, f->grad, (size_t)f->m->flat * 4);
+	must_download(f->k, f->host, f->grad, (size_t)f->m->flat * 4);
 	for (i = 0; i < f->m->ntensors; i++) {
 		const struct tensor *t = &f->m->tensor[i];
 		float *ref;
@@ -322,7 +322,7 @@ rounded_grads(const struct fix *f, const char *folder, const char *prefix)
 {
 	struct fix *g = fix_new("ref", 1, folder, K_F32);
 	float *flat = llama_flat_new(g->m), *out;
-	void *half = g->k->alloc(g->k, (size_t)g->m->flat * 2);
+	void *half = must_alloc(g->k, (size_t)g->m->flat * 2);
 	struct pass_batch b;
 	int64_t count;
 
@@ -337,10 +337,10 @@ rounded_grads(const struct fix *f, const char *folder, const char *prefix)
 	pass_run(g->p, &b);
 	out = g->host;
 	g->host = NULL;
-	g->k->download(g->k, out, g->grad, (size_t)g->m->flat * 4);
+	must_download(g->k, out, g->grad, (size_t)g->m->flat * 4);
 	assert_int_equal(g->m->flat, f->m->flat);
-	g->k->release(g->k, flat);
-	g->k->release(g->k, half);
+	kernels_release(g->k, flat);
+	kernels_release(g->k, half);
 	fix_free(g);
 	return out;
 }
@@ -352,7 +352,7 @@ check_rounded(struct fix *f, const char *folder, const char *prefix,
 	float *ref = rounded_grads(f, folder, prefix);
 	size_t i;
 
-	f->k->download(f->k, f->host, f->grad, (size_t)f->m->flat * 4);
+	must_download(f->k, f->host, f->grad, (size_t)f->m->flat * 4);
 	for (i = 0; i < f->m->ntensors; i++) {
 		const struct tensor *t = &f->m->tensor[i];
 		int64_t at = f->m->param[t->param].at + t->row * t->cols;
@@ -468,8 +468,8 @@ angles_are_exact(void **state)
 
 	(void)state;
 	for (n = 0; n < TEST_COUNT(at); n++) {
-		k->download(k, cs, m->cos + at[n] * 32, sizeof cs);
-		k->download(k, sn, m->sin + at[n] * 32, sizeof sn);
+		must_download(k, cs, m->cos + at[n] * 32, sizeof cs);
+		must_download(k, sn, m->sin + at[n] * 32, sizeof sn);
 		for (i = 0; i < 32; i++) {
 			long double a = (long double)at[n] *
 				powl(10000, -(long double)i / 32);
@@ -495,7 +495,7 @@ accumulation_is_the_sum(void **state)
 	(void)state;
 	pass_run(f->p, &b);
 	whole = mean_loss(f, count, 0);
-	f->k->download(f->k, f->host, f->grad, (size_t)f->m->flat * 4);
+	must_download(f->k, f->host, f->grad, (size_t)f->m->flat * 4);
 	both = malloc((size_t)f->m->flat * 4);
 	memcpy(both, f->host, (size_t)f->m->flat * 4);
 	b.b = 1;
@@ -507,7 +507,7 @@ accumulation_is_the_sum(void **state)
 	b.accumulate = 1;
 	pass_run(f->p, &b);
 	parts = mean_loss(f, count, 0);
-	f->k->download(f->k, f->host, f->grad, (size_t)f->m->flat * 4);
+	must_download(f->k, f->host, f->grad, (size_t)f->m->flat * 4);
 	check(fabs(whole / parts - 1), 1e-6, "accumulation", "loss");
 	check(distance(f->host, both, (size_t)f->m->flat), 1e-6,
 	      "accumulation", "gradient");
@@ -530,13 +530,13 @@ documents_do_not_leak(void **state)
 	(void)state;
 	b.grad = NULL;
 	pass_run(f->p, &b);
-	f->k->download(f->k, one, f->loss, (size_t)f->n * 4);
+	must_download(f->k, one, f->loss, (size_t)f->n * 4);
 	for (i = 0; seg[i] == seg[0]; i++)
 		ids[i] = (ids[i] + 7) % 300;
 	bound = i;
 	put(f, f->tok, ids);
 	pass_run(f->p, &b);
-	f->k->download(f->k, two, f->loss, (size_t)f->n * 4);
+	must_download(f->k, two, f->loss, (size_t)f->n * 4);
 	for (i = 0; i < f->n; i++)
 		if (i >= bound)
 			assert_memory_equal(&one[i], &two[i], 4);
@@ -545,7 +545,7 @@ documents_do_not_leak(void **state)
 	assert_true(changed);
 	b.start = NULL;		/* without the mask it must leak */
 	pass_run(f->p, &b);
-	f->k->download(f->k, one, f->loss, (size_t)f->n * 4);
+	must_download(f->k, one, f->loss, (size_t)f->n * 4);
 	assert_true(one[f->n - 2] != two[f->n - 2] ||
 		    one[f->n - 3] != two[f->n - 3]);
 	free(ids);
@@ -572,7 +572,7 @@ threads_do_not_matter(void **state)
 		b = batch_of(f, load_batch(f, ""), 0);
 		pass_run(f->p, &b);
 		bytes = (size_t)f->m->flat * 4;
-		f->k->download(f->k, f->host, f->grad, bytes);
+		must_download(f->k, f->host, f->grad, bytes);
 		if (!first) {
 			first = malloc(bytes);
 			memcpy(first, f->host, bytes);

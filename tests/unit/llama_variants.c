@@ -7,6 +7,7 @@
  * greedy text with the cache; on ref and cpu.  Lengths are below and above
  * original_max_position_embeddings and the window.
  */
+#include "tests/kernels/must.h"
 #include "tests/unit/test.h"
 
 #include <math.h>
@@ -143,14 +144,14 @@ check_logits(struct fix *f, struct pass *p, struct pass_batch b,
 	float *x = xmalloc(bytes);
 
 	assert_int_equal(f->m->vp, f->m->c.vocab);
-	head_logits = f->k->alloc(f->k, bytes);
+	head_logits = must_alloc(f->k, bytes);
 	f->k->ce_head = only_logits;
 	b.grad = NULL;
 	pass_run(p, &b);
 	f->k->ce_head = was;
-	f->k->download(f->k, x, head_logits, bytes);
+	must_download(f->k, x, head_logits, bytes);
 	check_tensor(f, name, x);
-	f->k->release(f->k, head_logits);
+	kernels_release(f->k, head_logits);
 	free(x);
 }
 
@@ -160,7 +161,7 @@ check_grads(struct fix *f, const float *grad)
 	float *host = xmalloc((size_t)f->m->flat * sizeof *host);
 	size_t i, seen = 0;
 
-	f->k->download(f->k, host, grad, (size_t)f->m->flat * sizeof *host);
+	must_download(f->k, host, grad, (size_t)f->m->flat * sizeof *host);
 	for (i = 0; i < f->m->ntensors; i++) {
 		const struct tensor *t = &f->m->tensor[i];
 		char name[100];
@@ -181,8 +182,8 @@ check_window(struct fix *f, const char *prefix, float *grad)
 {
 	struct kernels *k = f->k;
 	struct pass *p = pass_new(f->m, 1, T);
-	int32_t *dev = k->alloc(k, 3 * T * 4), ids[T], target[T], start[T];
-	float *loss = k->alloc(k, 2 * T * 4), got[T];
+	int32_t *dev = must_alloc(k, 3 * T * 4), ids[T], target[T], start[T];
+	float *loss = must_alloc(k, 2 * T * 4), got[T];
 	int64_t n = 0, i;
 	char name[3][32];
 	double sum = 0;
@@ -205,22 +206,22 @@ check_window(struct fix *f, const char *prefix, float *grad)
 
 		start[i] = first[start[i]];
 	}
-	k->upload(k, dev, ids, sizeof ids);
-	k->upload(k, dev + T, target, sizeof target);
-	k->upload(k, dev + 2 * T, start, sizeof start);
+	kernels_upload(k, dev, ids, sizeof ids);
+	kernels_upload(k, dev + T, target, sizeof target);
+	kernels_upload(k, dev + 2 * T, start, sizeof start);
 	b.scale = 1.0f / (float)n;
 	snprintf(name[2], sizeof name[2], "%slogits", prefix);
 	check_logits(f, p, b, name[2]);
 	pass_run(p, &b);
-	k->download(k, got, loss, sizeof got);
+	must_download(k, got, loss, sizeof got);
 	for (i = 0; i < T; i++)
 		sum += got[i];
 	snprintf(name[2], sizeof name[2], "%sloss", prefix);
 	check(f, name[2], fabs(sum / (double)n / real(f, name[2], 0) - 1));
 	if (grad)
 		check_grads(f, grad);
-	k->release(k, dev);
-	k->release(k, loss);
+	kernels_release(k, dev);
+	kernels_release(k, loss);
 	pass_free(p);
 }
 
@@ -305,7 +306,7 @@ check_all(const char *table)
 		check_window(&f, "packed.", NULL);
 		check_scores(&f);
 		check_text(&f);
-		f.k->release(f.k, grad);
+		kernels_release(f.k, grad);
 		fix_close(&f);
 	}
 }

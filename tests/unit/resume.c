@@ -11,7 +11,7 @@
 static void
 forget_m(struct job *j)
 {
-	j->tr.k->zero(j->tr.k, j->tr.opt.m1, (size_t)j->tr.m->flat * 4);
+	kernels_zero(j->tr.k, j->tr.opt.m1, (size_t)j->tr.m->flat * 4);
 }
 
 static void

@@ -17,7 +17,7 @@ enum { STEP_MS = 100, PATIENCE_MS = 60000 };
 
 static pthread_t trains;
 static int waits;		/* of the thread for step 6 */
-static void (*fast_download)(struct kernels *, void *, const void *, size_t);
+static void (*fast_fetch)(struct kernels *, const struct k_fetch *);
 
 static void
 sleep_ms(long ms)
@@ -56,12 +56,12 @@ fsync(int fd)
 	return 0;
 }
 
-/* Each step downloads its loss. */
+/* Each step fetches its loss. */
 static void
-slow_download(struct kernels *k, void *dst, const void *src, size_t n)
+slow_fetch(struct kernels *k, const struct k_fetch *a)
 {
 	sleep_ms(STEP_MS);
-	fast_download(k, dst, src, n);
+	fast_fetch(k, a);
 }
 
 static struct options
@@ -107,8 +107,8 @@ seconds(const char *log, const char *key)
 static void
 slow_steps(struct job *j)
 {
-	fast_download = j->tr.k->download;
-	j->tr.k->download = slow_download;
+	fast_fetch = j->tr.k->fetch;
+	j->tr.k->fetch = slow_fetch;
 }
 
 static void

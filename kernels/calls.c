@@ -1,0 +1,55 @@
+/*
+ * calls.c - short forms of calls on any table
+ */
+#include "kernels/kernels.h"
+
+void
+kernels_upload(struct kernels *k, void *dst, const void *src, size_t n)
+{
+	k->upload(k, &(struct k_upload){ .dst = dst, .src = src, .n = n });
+}
+
+void
+kernels_fetch(struct kernels *k, void *dst, const void *src, size_t n)
+{
+	k->fetch(k, &(struct k_fetch){ .dst = dst, .src = src, .n = n });
+}
+
+void
+kernels_download(struct kernels *k, void *dst, const void *src, size_t n)
+{
+	kernels_fetch(k, dst, src, n);
+	k->sync(k);
+}
+
+void
+kernels_copy(struct kernels *k, void *dst, const void *src, size_t n)
+{
+	k->copy(k, &(struct k_copy){ .dst = dst, .src = src, .n = n });
+}
+
+void
+kernels_zero(struct kernels *k, void *dst, size_t n)
+{
+	k->zero(k, &(struct k_zero){ .dst = dst, .n = n });
+}
+
+void
+kernels_release(struct kernels *k, void *p)
+{
+	if (p)
+		k->release(k, &(struct k_release){ .p = p });
+}
+
+void
+kernels_weight_update(struct kernels *k, struct kweight *w)
+{
+	k->weight_update(k, &(struct k_weight_update){ .w = w });
+}
+
+void
+kernels_weight_free(struct kernels *k, struct kweight *w)
+{
+	if (w)
+		k->weight_free(k, &(struct k_weight_free){ .w = w });
+}
