@@ -145,6 +145,10 @@ struct vocab *vocab_build(const uint32_t (*pairs)[2], size_t nmerges,
  * (byte level only; without special tokens), a tokenizer_config.json.
  */
 void vocab_json(const struct vocab *v, struct buf *b);
+/* A tokenizer.json that puts these tokens around a text: as it was loaded if it
+ * does, else with another post_processor. */
+void vocab_json_around(const struct vocab *v, const struct vocab_around *front,
+		       const struct vocab_around *back, struct buf *b);
 void vocab_tiktoken(const struct vocab *v, struct buf *b);
 void vocab_config_json(const struct vocab *v, int64_t max_len, struct buf *b);
 

@@ -66,37 +66,6 @@ put_splits(const struct vocab *v, struct buf *b)
 		 "  ]},\n");
 }
 
-/* [BOS] A, as in Llama-3; programs that pack documents add EOS. */
-static void
-put_post(const struct vocab *v, struct buf *b)
-{
-	struct span bos;
-
-	if (v->bos < 0) {
-		buf_puts(b, "  \"post_processor\": null,\n");
-		return;
-	}
-	bos = v->token[v->bos];
-	buf_puts(b, "  \"post_processor\": {\"type\": \"TemplateProcessing\","
-		 "\n    \"single\": [");
-	for (int pair = 0; pair < 3; pair++) {
-		buf_puts(b, "{\"SpecialToken\": {\"id\": ");
-		json_put_str(b, bos);
-		buf_printf(b, ", \"type_id\": %d}}, {\"Sequence\": {\"id\": "
-			   "\"%c\", \"type_id\": %d}}", pair == 2,
-			   pair == 2 ? 'B' : 'A', pair == 2);
-		buf_puts(b, pair == 0 ? "],\n    \"pair\": [" :
-			 pair == 1 ? ", " : "],\n");
-	}
-	buf_puts(b, "    \"special_tokens\": {");
-	json_put_str(b, bos);
-	buf_puts(b, ": {\"id\": ");
-	json_put_str(b, bos);
-	buf_printf(b, ", \"ids\": [%lld], \"tokens\": [", (long long)v->bos);
-	json_put_str(b, bos);
-	buf_puts(b, "]}}},\n");
-}
-
 static void
 put_model(const struct vocab *v, struct buf *b)
 {
@@ -127,20 +96,17 @@ put_model(const struct vocab *v, struct buf *b)
 }
 
 void
-vocab_json(const struct vocab *v, struct buf *b)
+vocab_put_json(const struct vocab *v, const struct vocab_around *front,
+	       const struct vocab_around *back, struct buf *b)
 {
-	const struct vocab_priv *a = v->priv;
-
-	if (a->source.n) {
-		buf_put(b, a->source.p, a->source.n);
-		return;
-	}
 	buf_puts(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n"
 		 "  \"padding\": null,\n");
 	put_added(v, b);
 	buf_puts(b, "  \"normalizer\": null,\n");
 	put_splits(v, b);
-	put_post(v, b);
+	buf_puts(b, "  \"post_processor\": ");
+	vocab_put_template(v, front, back, b);
+	buf_puts(b, ",\n");
 	buf_puts(b, "  \"decoder\": {\"type\": \"ByteLevel\", "
 		 "\"add_prefix_space\": true, \"trim_offsets\": true, "
 		 "\"use_regex\": true},\n");

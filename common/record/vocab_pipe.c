@@ -3,8 +3,8 @@
  *
  * Supported: the normalizers NFC, and SentencePiece's Prepend and Replace; the
  * pre_tokenizers Split, Digits, Punctuation, ByteLevel and Metaspace; the
- * decoders that undo them; the post_processors that name what goes around a
- * text.  Anything else is refused.
+ * decoders that undo them.  Anything else is refused.  vocab_post.c has the
+ * post_processor.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,133 +351,11 @@ vocab_set_kind(struct vocab_load *l)
 }
 
 /*
- * --- around a text ---
+ * --- tokenizer_config.json ---
  *
- * The post_processor puts tokens in front of a text and after it: the first is
- * BOS, the last EOS.  tokenizer_config.json names those that are missing, and
- * `add_bos_token` overrides whether BOS is added.
+ * It names the BOS and EOS that tokenizer.json does not, and `add_bos_token`
+ * overrides whether BOS is added.
  */
-
-static void
-around_add(struct vocab_around *a, int64_t id)
-{
-	if (a->n < VOCAB_AROUND)
-		a->id[a->n] = (uint32_t)id;
-	a->n++;
-}
-
-/* The ids that a template's token stands for: mostly one, its own. */
-static int
-template_token(struct vocab_load *l, const struct json *j, struct span name,
-	       struct vocab_around *a)
-{
-	const struct json *all = json_get(j, "special_tokens"), *ids = NULL;
-	int64_t id = names_find(&l->names, name);
-
-	for (size_t i = 0; all && i < all->n; i++)
-		if (span_eq(all->kids[i].key, name))
-			ids = json_get(&all->kids[i], "ids");
-	for (size_t i = 0; ids && i < ids->n; i++) {
-		const struct json *k = &ids->kids[i];
-
-		if (k->type != JSON_NUMBER || !k->is_int || k->i < 0 ||
-		    k->i >= l->v->n || !l->v->token[k->i].p)
-			return vocab_fail(l, "post_processor: '%.*s': its id "
-					  "is not in the vocabulary",
-					  (int)name.n, name.p);
-		around_add(a, k->i);
-	}
-	if (ids)
-		return 0;
-	if (id < 0)
-		return vocab_fail(l, "post_processor: '%.*s' is not in the "
-				  "vocabulary", (int)name.n, name.p);
-	around_add(a, id);
-	return 0;
-}
-
-static int
-template(struct vocab_load *l, const struct json *j)
-{
-	const struct json *s = json_get(j, "single");
-	struct vocab *v = l->v;
-	struct vocab_around *to = &v->front;
-
-	for (size_t i = 0; s && s->type == JSON_ARRAY && i < s->n; i++) {
-		const struct json *t = json_get(&s->kids[i], "SpecialToken.id");
-
-		if (json_get(&s->kids[i], "Sequence"))
-			to = &v->back;
-		else if (t && t->type == JSON_STRING &&
-			 template_token(l, j, t->str, to) < 0)
-			return -1;
-	}
-	if (v->front.n > VOCAB_AROUND || v->back.n > VOCAB_AROUND)
-		return vocab_fail(l, "post_processor: more than %d tokens on "
-				  "one side are not supported", VOCAB_AROUND);
-	return 0;
-}
-
-/* ["</s>", 2] */
-static void
-named_pair(struct vocab_load *l, const struct json *j, struct vocab_around *a)
-{
-	int64_t id;
-
-	if (!j || j->type != JSON_ARRAY || j->n != 2 ||
-	    j->kids[0].type != JSON_STRING)
-		return;
-	id = names_find(&l->names, j->kids[0].str);
-	if (id >= 0)
-		around_add(a, id);
-}
-
-static int
-post_processor(struct vocab_load *l, const struct json *j)
-{
-	const struct json *s;
-
-	if (is_null(j) || is_type(j, "ByteLevel"))
-		return 0;
-	if (is_type(j, "Sequence")) {
-		s = json_get(j, "processors");
-		for (size_t i = 0; s && i < s->n; i++)
-			if (post_processor(l, &s->kids[i]) < 0)
-				return -1;
-		return 0;
-	}
-	if (l->v->front.n || l->v->back.n)
-		return vocab_fail(l, "post_processor: two that add tokens are "
-				  "not supported");
-	if (is_type(j, "RobertaProcessing") || is_type(j, "BertProcessing")) {
-		named_pair(l, json_get(j, "cls"), &l->v->front);
-		named_pair(l, json_get(j, "sep"), &l->v->back);
-		return 0;
-	}
-	if (!is_type(j, "TemplateProcessing"))
-		return vocab_unsupported(l, "post_processor", j);
-	return template(l, j);
-}
-
-int
-vocab_post_processor(struct vocab_load *l, const struct json *j)
-{
-	struct vocab *v = l->v;
-
-	if (post_processor(l, j) < 0)
-		return -1;
-	if (v->front.n)
-		v->bos = v->front.id[0];
-	if (v->back.n)
-		v->eos = v->back.id[v->back.n - 1];
-	return 0;
-}
-
-int
-vocab_adds_bos(const struct vocab *v)
-{
-	return v->front.n > 0;
-}
 
 static int64_t
 config_token(struct vocab_load *l, const struct json *c, const char *key)
@@ -503,7 +381,7 @@ config_read(struct vocab_load *l, const struct json *c)
 	if (add && add->type == JSON_FALSE)
 		v->front.n = 0;
 	else if (add && add->type == JSON_TRUE && !v->front.n && v->bos >= 0)
-		around_add(&v->front, v->bos);
+		v->front = (struct vocab_around){{(uint32_t)v->bos}, 1};
 }
 
 int

@@ -13,6 +13,7 @@ struct vocab_priv {
 	struct arena arena;	/* of token bytes and names */
 	size_t cap, flags_cap;	/* of token and flags, while they grow */
 	struct buf source;	/* tokenizer.json as it was read */
+	struct vocab_around front, back;	/* of its post_processor */
 };
 
 struct vocab *vocab_new(enum vocab_kind kind);
@@ -79,5 +80,11 @@ int vocab_set_kind(struct vocab_load *l);
 /* What goes around a text, when the names are known. */
 int vocab_post_processor(struct vocab_load *l, const struct json *j);
 int vocab_config(struct vocab_load *l);	/* tokenizer_config.json */
+
+/* ---- a tokenizer.json while it is written ---- */
+void vocab_put_json(const struct vocab *v, const struct vocab_around *front,
+		    const struct vocab_around *back, struct buf *b);
+void vocab_put_template(const struct vocab *v, const struct vocab_around *front,
+			const struct vocab_around *back, struct buf *b);
 
 #endif

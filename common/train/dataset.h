@@ -44,12 +44,14 @@ int dataset_special_ids(struct dataset *d, struct model_config *c,
 			struct err *e);
 
 /*
+ * Set d->files.  tokenizer.json: as it was read, or with another post_processor
+ * if that puts other tokens around a text than the training data has.
  * tokenizer_config.json: that next to the tokenizer, else a new one, with the
  * BOS and EOS of c, and add_bos_token.
  */
-int dataset_token_config(struct dataset *d, const char *tokenizer,
-			 const struct model_config *c, int64_t seq_len,
-			 struct err *e);
+int dataset_token_files(struct dataset *d, const char *tokenizer,
+			const struct model_config *c, int64_t seq_len,
+			struct err *e);
 
 /*
  * For a resume: are these the shards and the tokenizer of the checkpoint?  With

@@ -354,8 +354,8 @@ prepare(struct job *j, const struct options *cmd, struct kernels *k,
 	if (rc == 0)
 		rc = set_shape(j, folder, e);
 	if (rc == 0 && tok)
-		rc = dataset_token_config(&j->data, tok, &j->c, j->o.seq_len,
-					  e);
+		rc = dataset_token_files(&j->data, tok, &j->c, j->o.seq_len,
+					 e);
 	free(tok);
 	return rc < 0 ? -1 : set_model(j, k, e);
 }

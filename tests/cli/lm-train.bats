@@ -288,9 +288,13 @@ ids_are() {
 	"$BIN/lm-train" -q --resume "$T/r" --steps 2 --peak-tflops 1
 	[ "$(readlink "$T/r/latest")" = step-00000002 ]
 	ids_are 318 319 true
+	# transformers goes by the post-processor alone
+	grep -q '"post_processor": {"type": "TemplateProcessing"' \
+		"$T/r/latest/tokenizer.json"
 	# neither
 	on --no-bos --no-eos
 	ids_are null null false
+	cmp "$MODELS/llama-gqa/tokenizer.json" "$T/r/latest/tokenizer.json"
 	# the parent has both and more ways to end, the shards only EOS
 	sed -i 's/"eos_token_id": null/"eos_token_id": [7, 319, 9]/; s/"bos_token_id": null/"bos_token_id": 318/' \
 		"$T/m/generation_config.json" "$T/m/config.json"
@@ -302,6 +306,34 @@ ids_are() {
 	grep -q '"eos_token_id": \[319, 7, 9\]' "$T/r/latest/generation_config.json"
 	[ "$(value add_bos_token "$T/r/latest/tokenizer_config.json")" = false ]
 	[ "$(value eos_token "$T/r/latest/tokenizer_config.json")" = '<|eos|>' ]
+}
+
+@test "a tokenizer that adds no BOS adds it in a checkpoint trained with one" {
+	sed 's/"post_processor": {.*/"post_processor": null,/
+		/^    "single": \[/,/^    "special_tokens"/d' \
+		"$W/tokenizer.json" > "$T/tokenizer.json"
+	grep -q '"post_processor": null' "$T/tokenizer.json"
+	echo '{"bos_token":"<|bos|>","eos_token":"<|eos|>",
+		"tokenizer_class":"GPTNeoXTokenizer"}' \
+		> "$T/tokenizer_config.json"
+	for o in "" --no-bos; do
+		rm -rf "$T/d" "$T/r"
+		"$BIN/pack" -q --tokenizer "$T/tokenizer.json" $o --seq-len 16 \
+			-o "$T/d" "$W/d.jsonl"
+		"$BIN/lm-train" -q --hidden-size 8 --layers 1 --heads 2 \
+			--intermediate-size 8 --batch-size 2 --steps 1 \
+			--peak-tflops 1 --data "$T/d" --seq-len 16 -o "$T/r" \
+			--tokenizer "$T/tokenizer.json"
+		class=PreTrainedTokenizerFast
+		if [ "$o" ]; then
+			cmp "$T/tokenizer.json" "$T/r/latest/tokenizer.json"
+			class=GPTNeoXTokenizer
+		else	# as tok-train writes it for that BOS
+			cmp "$W/tokenizer.json" "$T/r/latest/tokenizer.json"
+		fi
+		[ "$(value tokenizer_class \
+			"$T/r/latest/tokenizer_config.json")" = $class ]
+	done
 }
 
 @test "shards of other trainers: BOS where the stream begins with it" {
