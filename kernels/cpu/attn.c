@@ -154,8 +154,7 @@ fwd_task(void *arg, int64_t i, int thread)
 	struct span_of s = tile_span(x, b, x->tiles - 1 - i % x->tiles);
 	int64_t kh = x->h + h / (x->h / x->g);
 	size_t cells = (size_t)(x->tile * x->ld);
-	float *sc = cpu_scratch(&x->c->scratch[thread], cells * 8 +
-		(size_t)x->tile * (size_t)(x->d + 1) * sizeof(float));
+	float *sc = cpu_own(x->c, thread);
 	float *o = sc + cells, *inv = o + x->tile * x->d;
 	void *p = x->dt == K_F32 ? sc : inv + x->tile;
 
@@ -190,6 +189,8 @@ attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 	x.tiles = (a->t + x.tile - 1) / x.tile;
 	x.ld = (a->t + 63) / 64 * 64;
 	each_block(&x, fwd_block_plans);
+	cpu_private(x.c, (size_t)(x.tile * x.ld) * 8 +
+		    (size_t)(x.tile * (x.d + 1)) * sizeof(float));
 	cpu_each(x.c, a->b * a->h * x.tiles, fwd_task, &x);
 	return x.nan;
 }
@@ -233,10 +234,9 @@ static struct bwd
 bwd_scratch(struct attn *x, int thread)
 {
 	size_t kv = (size_t)(x->t * x->d), cells = (size_t)(x->tile * x->ld);
-	size_t n = 2 * kv + 3 * cells + (size_t)(x->tile * (x->d + 16));
 	struct bwd w;
 
-	w.dk = cpu_scratch(&x->c->scratch[thread], n * sizeof(float));
+	w.dk = cpu_own(x->c, thread);
 	w.dv = w.dk + kv;
 	w.s = w.dv + kv;
 	w.dp = w.s + cells;
@@ -343,6 +343,8 @@ attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
 	x.tile = a->t > 512 ? BIG_TILE : TILE;
 	x.tiles = (a->t + x.tile - 1) / x.tile;
 	each_block(&x, bwd_block_plans);
+	cpu_private(x.c, (size_t)(2 * x.t * x.d + 3 * x.tile * x.ld +
+				  x.tile * (x.d + 16)) * sizeof(float));
 	cpu_each(x.c, a->b * a->g, bwd_task, &x);
 	return x.nan;
 }
@@ -389,10 +391,8 @@ cache_task(void *arg, int64_t i, int thread)
 {
 	struct attn *x = arg;
 	const struct k_attn_cache *a = x->a;
-	float *p = cpu_scratch(&x->c->scratch[thread],
-			       (size_t)(a->p + 64) * sizeof *p);
 
-	x->c->vec->attn_cache(a, i / a->g, i % a->g, p);
+	x->c->vec->attn_cache(a, i / a->g, i % a->g, cpu_own(x->c, thread));
 }
 
 void
@@ -400,5 +400,6 @@ cpu_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 {
 	struct attn x = { .c = cpu_of(k), .a = a };
 
+	cpu_private(x.c, (size_t)(a->p + 64) * sizeof(float));
 	cpu_each(x.c, a->n * a->g, cache_task, &x);
 }

@@ -7,9 +7,10 @@
  * primitive, and sums over tiles run in tile order.  So the bits do not depend
  * on the number of threads.
  *
- *	table.c   open, peak        pool.c   the team, scratch
- *	weight.c  weights as tiles  move.c   copies and zeros
- *	dnnl.c    matmuls of tiles (the only file that includes oneDNN)
+ *	table.c   open, peak           pool.c   the team, scratch
+ *	weight.c  weights as tiles     move.c   copies and zeros
+ *	gemm.c    matmuls of tiles     plans.c  plans by shape
+ *	dnnl.c    its primitives (the only file that includes oneDNN)
  *	matmul.c head.c attn.c rows.c        the entries
  *	attn_nan.c  attention again, where a number is not finite
  *	vec_*     vector loops, once for each instruction set
@@ -27,23 +28,34 @@
 enum cpu_isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_AVX512_BF16, ISA_AMX };
 
 struct gemm;
+struct gemms;
+struct prims;
 
-/* Growing private memory of one thread, or of the caller. */
+/* Memory that grows; its contents are lost when it does. */
 struct cpu_scratch {
 	char *p;
 	size_t n;
+};
+
+/* The largest sizes that any entry asked for. */
+struct cpu_sizes {
+	size_t shared, own, tile, work;
 };
 
 struct cpu {
 	enum cpu_isa isa;
 	int threads;
 	int packed;		/* keep packed copies of bf16 weights */
-	int plan_only;		/* tests: make plans, compute nothing */
+	int plan_only;		/* make plans, note sizes, compute nothing */
 	const struct vec *vec;
 	struct gemms *gemms;
-	struct cpu_scratch *scratch;	/* threads: tiles in work */
-	struct cpu_scratch *work;	/* threads: oneDNN's own */
+	struct prims *prims;
 	struct cpu_scratch shared;	/* one for an entry's whole work */
+	struct cpu_scratch *own;	/* threads: an entry's tile */
+	struct cpu_scratch *tile;	/* threads: gemm.c's copies of tiles */
+	struct cpu_scratch *work;	/* threads: oneDNN's own */
+	struct cpu_sizes want;
+	size_t grown;		/* times that memory grew or a plan was made */
 	double peak[2];		/* measured rate by kdtype; 0: not yet */
 };
 
@@ -66,8 +78,28 @@ KERNEL_OPS(X)
 void cpu_each(struct cpu *c, int64_t n,
 	      void (*fn)(void *arg, int64_t i, int thread), void *arg);
 
-/* At least n bytes, 64-byte aligned, contents lost when it grows. */
-void *cpu_scratch(struct cpu_scratch *s, size_t n);
+/*
+ * Scratch of an entry, asked for before its team starts: at least n bytes in
+ * one block, and n bytes for each thread, which a task finds by cpu_own().
+ * While only planning the first returns an address that must not be used.
+ * cpu_room() makes room for what the plans need.
+ */
+void *cpu_shared(struct cpu *c, size_t n);
+void cpu_private(struct cpu *c, size_t n);
+void cpu_room(struct cpu *c);
+
+static inline void *
+cpu_own(const struct cpu *c, int thread)
+{
+	return c->own[thread].p;
+}
+
+static inline void
+cpu_want(size_t *want, size_t n)
+{
+	n = (n + 63) & ~(size_t)63;
+	*want = *want < n ? n : *want;
+}
 
 /*
  * Cut n into parts of at most `most`, each a multiple of `unit` except the
@@ -105,7 +137,7 @@ cpu_finite(const void *p, enum kdtype dt, int64_t n)
 	return !bad;
 }
 
-/* --- dnnl.c --- */
+/* --- gemm.c --- */
 
 /*
  * The matmul of one tile: C (m, n) = A (m, k) B (k, n), added to C if
@@ -123,6 +155,14 @@ struct gemm_shape {
 	int packed;
 };
 
+/*
+ * The number of rows may be anything: oneDNN sees m (or k, where A is
+ * transposed and C is K_F32) as these units times powers of two, and a padded
+ * copy of the remainder.  So a tile of at most 256 rows has at most 6
+ * primitives, however many batch sizes occur.
+ */
+enum { GEMM_ROWS = 16, GEMM_SUMS = 64 };
+
 int gemm_open(struct cpu *c, struct err *e);
 void gemm_close(struct cpu *c);
 
@@ -134,22 +174,9 @@ void gemm_run(struct cpu *c, const struct gemm *g, int thread, const void *a,
 	      const void *b, void *y);
 
 /*
- * Packed weights: the plan that packs tiles of this shape (any m), the bytes
- * of a packed tile (0: no fast code uses one), and the packing of a plain
- * tile, by any thread.  A plan with packed set takes the plain tile where
- * no fast code accepts the packed one: ask gemm_takes_packed().
+ * A plan with packed set takes the plain tile where no fast code accepts the
+ * packed one.
  */
-const struct gemm *gemm_pack_plan(struct cpu *c, const struct gemm_shape *s);
-size_t gemm_packed_size(const struct gemm *g);
-void gemm_pack(struct cpu *c, const struct gemm *g, int thread,
-	       const void *b, void *packed);
 int gemm_takes_packed(const struct gemm *g);
-
-/* oneDNN's name of the implementation: "brg:avx512_core", "ref"... */
-const char *gemm_impl(const struct gemm *g);
-
-/* The i-th plan made, or NULL. */
-const struct gemm *gemm_nth(const struct cpu *c, size_t i,
-			    struct gemm_shape *s);
 
 #endif

@@ -1,55 +1,63 @@
 /*
  * dnnl.c - matmuls of tiles through oneDNN, version 2 or 3
  *
- * The only file that includes oneDNN.  A plan is a matmul primitive for one
- * shape, made once and kept.  Three rules make it safe and reproducible:
+ * The only file that includes oneDNN.  A primitive is made for one shape and
+ * kept.  Four rules make it safe and reproducible:
  *
  *  - a primitive is made while OpenMP's thread count is 1, so that its
  *    blocking never depends on the number of threads;
- *  - each thread has its own scratchpad: two threads that execute a primitive
- *    at once would otherwise share one and give wrong results;
- *  - each thread has its own memory objects, which hold operand addresses.
+ *  - each thread has its own scratchpad, reorders included: two threads that
+ *    execute a primitive at once would otherwise share one and give wrong
+ *    results;
+ *  - each thread has its own memory objects, which hold operand addresses;
+ *  - a packed tile has no padding: version 2 zeroes the padding of a memory
+ *    object whenever its address is set, which would write to a tile that
+ *    another thread reads.
  *
- * A plan uses the first form for which oneDNN has fast code: B packed, B
+ * A primitive uses the first form for which oneDNN has fast code: B packed, B
  * plain, or bf16 widened to f32 (exact, then multiplied as f32).  Which
  * layouts and strides the fast code accepts depends on the processor and on
  * oneDNN's version: the AMX code of 2.6 refuses rows with gaps between them.
  * Where all of it refuses, oneDNN silently falls back to reference loops that
  * are 100 times slower.  The form depends on the shape alone.
  *
+ * Version 2 has two codes for AMX.  "brg" takes dense operands and is up to
+ * 1.8 times as fast for short sums; "gemm:jit" copies what it needs and is up
+ * to twice as fast for long ones.  They meet near a sum of 1000 numbers.
+ *
  * Making a primitive takes about a millisecond, since it generates code; a
  * training step uses a few dozen shapes.
  */
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/prim.h"
 
 #include <dnnl.h>
+#include <limits.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "kernels/cpu/plans.h"
 
 enum { SRC, WEIGHTS, DST, PAD, OPERANDS };
 
 enum form { PACKED, PLAIN, WIDE };	/* WIDE: operands go through f32 */
 
-struct gemm {
+struct prim {
 	struct gemm_shape s;
 	enum form form;
 	dnnl_primitive_t prim;
 	dnnl_memory_t (*mem)[OPERANDS];		/* per thread */
-	dnnl_memory_t *plain;			/* pack: source, per thread */
 	size_t pad;
 	dnnl_primitive_desc_t pd;
 	dnnl_primitive_t pack;	/* reorder of B, when packed */
+	dnnl_memory_t (*packmem)[2];	/* per thread: source, scratchpad */
 };
 
-struct gemms {
+struct prims {
 	dnnl_engine_t engine;
 	dnnl_stream_t *stream;	/* a thread */
-	struct gemm **plans;
-	size_t n, cap;
-	struct gemm **hash;	/* 2 * cap slots */
+	struct plans plans;
 };
 
 /* oneDNN fails only for lack of memory, or because of a bug here. */
@@ -78,9 +86,9 @@ limit_isa(enum cpu_isa isa)
 }
 
 int
-gemm_open(struct cpu *c, struct err *e)
+prim_open(struct cpu *c, struct err *e)
 {
-	struct gemms *d = xcalloc(1, sizeof *d);
+	struct prims *d = xcalloc(1, sizeof *d);
 
 	if (c->isa < ISA_AMX)
 		limit_isa(c->isa);
@@ -92,21 +100,21 @@ gemm_open(struct cpu *c, struct err *e)
 	for (int i = 0; i < c->threads; i++)
 		CHECK(dnnl_stream_create(&d->stream[i], d->engine,
 					 dnnl_stream_default_flags));
-	c->gemms = d;
+	c->prims = d;
 	return 0;
 }
 
 static void
-plan_free(struct gemm *g, int threads)
+plan_free(struct prim *g, int threads)
 {
 	for (int t = 0; t < threads; t++) {
 		for (int i = 0; i < OPERANDS; i++)
 			dnnl_memory_destroy(g->mem[t][i]);
-		if (g->plain)
-			dnnl_memory_destroy(g->plain[t]);
+		for (int i = 0; g->packmem && i < 2; i++)
+			dnnl_memory_destroy(g->packmem[t][i]);
 	}
 	free(g->mem);
-	free(g->plain);
+	free(g->packmem);
 	if (g->pack)
 		dnnl_primitive_destroy(g->pack);
 	dnnl_primitive_destroy(g->prim);
@@ -115,19 +123,18 @@ plan_free(struct gemm *g, int threads)
 }
 
 void
-gemm_close(struct cpu *c)
+prim_close(struct cpu *c)
 {
-	struct gemms *d = c->gemms;
+	struct prims *d = c->prims;
 
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->n; i++)
-		plan_free(d->plans[i], c->threads);
+	for (size_t i = 0; i < d->plans.n; i++)
+		plan_free(d->plans.v[i], c->threads);
 	for (int i = 0; i < c->threads; i++)
 		dnnl_stream_destroy(d->stream[i]);
 	dnnl_engine_destroy(d->engine);
-	free(d->plans);
-	free(d->hash);
+	plans_clear(&d->plans);
 	free(d->stream);
 	free(d);
 }
@@ -137,6 +144,7 @@ gemm_close(struct cpu *c)
 #if DNNL_VERSION_MAJOR >= 3
 typedef dnnl_memory_desc_t md_t;
 typedef const_dnnl_memory_desc_t cmd_t;
+enum { LONG_SUM = INT_MAX };	/* not known for this version */
 #define MD_STRIDED dnnl_memory_desc_create_with_strides
 #define MD_TAG dnnl_memory_desc_create_with_tag
 #define MD(md) (md)
@@ -156,10 +164,12 @@ md_copy(cmd_t from)
 	return md;
 }
 
+/* The best code, as version 3 sees it. */
 static void
 matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t eng, md_t a, md_t b,
-	  md_t y, dnnl_primitive_attr_t attr)
+	  md_t y, dnnl_primitive_attr_t attr, const char *want)
 {
+	(void)want;
 	CHECK(dnnl_matmul_primitive_desc_create(pd, eng, a, b, NULL, y, attr));
 }
 
@@ -171,6 +181,7 @@ append_sum(dnnl_post_ops_t po)
 #else
 typedef dnnl_memory_desc_t md_t;
 typedef const dnnl_memory_desc_t *cmd_t;
+enum { LONG_SUM = 1000 };	/* from here on gemm:jit is faster */
 #define MD_STRIDED dnnl_memory_desc_init_by_strides
 #define MD_TAG dnnl_memory_desc_init_by_tag
 #define MD(md) (&(md))
@@ -187,14 +198,40 @@ md_copy(cmd_t from)
 	return *from;
 }
 
+static const char *
+impl_of(const_dnnl_primitive_desc_t pd)
+{
+	const char *name;
+
+	CHECK(dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0,
+					&name));
+	return name;
+}
+
+/* The code named want if there is one (NULL: any), else oneDNN's choice. */
 static void
 matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t eng, md_t a, md_t b,
-	  md_t y, dnnl_primitive_attr_t attr)
+	  md_t y, dnnl_primitive_attr_t attr, const char *want)
 {
+	dnnl_primitive_desc_iterator_t it;
 	dnnl_matmul_desc_t d;
 
 	CHECK(dnnl_matmul_desc_init(&d, &a, &b, NULL, &y));
-	CHECK(dnnl_primitive_desc_create(pd, &d, attr, eng, NULL));
+	CHECK(dnnl_primitive_desc_iterator_create(&it, &d, attr, eng, NULL));
+	*pd = dnnl_primitive_desc_iterator_fetch(it);
+	while (want && !strstr(impl_of(*pd), want) &&
+	       dnnl_primitive_desc_iterator_next(it) == dnnl_success) {
+		dnnl_primitive_desc_t next =
+			dnnl_primitive_desc_iterator_fetch(it);
+
+		if (!strstr(impl_of(next), want)) {
+			CHECK(dnnl_primitive_desc_destroy(next));
+			continue;
+		}
+		CHECK(dnnl_primitive_desc_destroy(*pd));
+		*pd = next;
+	}
+	CHECK(dnnl_primitive_desc_iterator_destroy(it));
 }
 
 static void
@@ -214,48 +251,6 @@ memory_new(dnnl_engine_t eng, cmd_t md)
 }
 
 /* --- plans --- */
-
-_Static_assert(sizeof(struct gemm_shape) ==
-	       6 * sizeof(int64_t) + 6 * sizeof(int), "padding in a key");
-
-static uint64_t
-shape_hash(const struct gemm_shape *s)
-{
-	uint64_t v[sizeof *s / sizeof(uint64_t)], h = 0;
-
-	memcpy(v, s, sizeof v);
-	for (size_t i = 0; i < sizeof v / sizeof *v; i++)
-		h = (h ^ v[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
-	return h;
-}
-
-static int
-shape_eq(const struct gemm_shape *a, const struct gemm_shape *b)
-{
-	return memcmp(a, b, sizeof *a) == 0;
-}
-
-/* The slot of s, empty if there is no such plan. */
-static struct gemm **
-find(struct gemms *d, const struct gemm_shape *s)
-{
-	size_t mask = 2 * d->cap - 1, i = shape_hash(s) & mask;
-
-	while (d->hash[i] && !shape_eq(&d->hash[i]->s, s))
-		i = (i + 1) & mask;
-	return &d->hash[i];
-}
-
-static void
-grow(struct gemms *d)
-{
-	d->cap = d->cap ? 2 * d->cap : 64;
-	d->plans = xreallocarray(d->plans, d->cap, sizeof *d->plans);
-	free(d->hash);
-	d->hash = xcalloc(2 * d->cap, sizeof *d->hash);
-	for (size_t i = 0; i < d->n; i++)
-		*find(d, &d->plans[i]->s) = d->plans[i];
-}
 
 static dnnl_data_type_t
 type_of(enum kdtype dt)
@@ -302,7 +297,7 @@ pack_shape(const struct gemm_shape *s)
 }
 
 const char *
-gemm_impl(const struct gemm *g)
+prim_impl(const struct prim *g)
 {
 	const char *name;
 
@@ -312,14 +307,22 @@ gemm_impl(const struct gemm *g)
 }
 
 static cmd_t
-md_of(const struct gemm *g, dnnl_query_t what)
+md_of(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
 {
-	return dnnl_primitive_desc_query_md(g->pd, what, 0);
+	return dnnl_primitive_desc_query_md(pd, what, 0);
+}
+
+/* Does B, in the layout that oneDNN chose, have as many numbers as s says? */
+static int
+is_unpadded(const struct prim *g)
+{
+	return dnnl_memory_desc_get_size(md_of(g->pd, dnnl_query_weights_md))
+		== (size_t)(g->s.k * g->s.n) * kdtype_size(g->s.dt);
 }
 
 /* Plan g in its form; packed: the layout of B, NULL: oneDNN chooses. */
 static void
-plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
+plan_make(struct cpu *c, struct prim *g, cmd_t packed)
 {
 	const struct gemm_shape *s = &g->s;
 	int wide = g->form == WIDE;
@@ -344,7 +347,9 @@ plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
 		CHECK(dnnl_primitive_attr_set_post_ops(attr, po));
 		CHECK(dnnl_post_ops_destroy(po));
 	}
-	matmul_pd(&g->pd, c->gemms->engine, a, b, y, attr);
+	matmul_pd(&g->pd, c->prims->engine, a, b, y, attr,
+		  c->isa == ISA_AMX && s->dt == K_BF16 && s->k >= LONG_SUM ?
+		  "gemm:jit" : NULL);
 	CHECK(dnnl_primitive_attr_destroy(attr));
 	md_free(a);
 	md_free(b);
@@ -353,13 +358,14 @@ plan_make(struct cpu *c, struct gemm *g, cmd_t packed)
 
 /* Take the first form from `form` on that has fast code, or the last one. */
 static void
-plan_choose(struct cpu *c, struct gemm *g, enum form form, cmd_t packed)
+plan_choose(struct cpu *c, struct prim *g, enum form form, cmd_t packed)
 {
 	enum form last = g->s.dt == K_BF16 ? WIDE : PLAIN;
 
 	for (g->form = form;; g->form++) {
 		plan_make(c, g, packed);
-		if (g->form == last || !strstr(gemm_impl(g), "ref"))
+		if (g->form == last || (!strstr(prim_impl(g), "ref") &&
+					(g->form != PACKED || is_unpadded(g))))
 			break;
 		CHECK(dnnl_primitive_desc_destroy(g->pd));
 	}
@@ -368,24 +374,34 @@ plan_choose(struct cpu *c, struct gemm *g, enum form form, cmd_t packed)
 
 /* The reorder that makes a packed tile, kept with the 256-row plan. */
 static void
-plan_pack(struct cpu *c, struct gemm *g)
+plan_pack(struct cpu *c, struct prim *g)
 {
-	cmd_t to = md_of(g, dnnl_query_weights_md);
+	dnnl_engine_t eng = c->prims->engine;
 	md_t from = md_tile(g->s.k, g->s.n, g->s.dt, g->s.ldb, g->s.tb);
+	cmd_t to = md_of(g->pd, dnnl_query_weights_md), pad;
+	dnnl_primitive_attr_t attr;
 	dnnl_primitive_desc_t pd;
 
-	CHECK(dnnl_reorder_primitive_desc_create(&pd, MD(from),
-			c->gemms->engine, to, c->gemms->engine, NULL));
+	CHECK(dnnl_primitive_attr_create(&attr));
+	CHECK(dnnl_primitive_attr_set_scratchpad_mode(attr,
+			dnnl_scratchpad_mode_user));
+	CHECK(dnnl_reorder_primitive_desc_create(&pd, MD(from), eng, to, eng,
+						 attr));
+	CHECK(dnnl_primitive_attr_destroy(attr));
 	CHECK(dnnl_primitive_create(&g->pack, pd));
+	pad = md_of(pd, dnnl_query_scratchpad_md);
+	g->packmem = xcalloc((size_t)c->threads, sizeof *g->packmem);
+	for (int t = 0; t < c->threads; t++) {
+		g->packmem[t][0] = memory_new(eng, MD(from));
+		g->packmem[t][1] = memory_new(eng, pad);
+	}
+	cpu_want(&c->want.work, dnnl_memory_desc_get_size(pad));
 	CHECK(dnnl_primitive_desc_destroy(pd));
-	g->plain = xcalloc((size_t)c->threads, sizeof *g->plain);
-	for (int t = 0; t < c->threads; t++)
-		g->plain[t] = memory_new(c->gemms->engine, MD(from));
 	md_free(from);
 }
 
 static void
-plan_memory(struct cpu *c, struct gemm *g)
+plan_memory(struct cpu *c, struct prim *g)
 {
 	static const dnnl_query_t what[] = {
 		dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md,
@@ -398,31 +414,33 @@ plan_memory(struct cpu *c, struct gemm *g)
 	g->mem = xcalloc((size_t)c->threads, sizeof *g->mem);
 	for (int t = 0; t < c->threads; t++)
 		for (int i = 0; i < OPERANDS; i++)
-			g->mem[t][i] = memory_new(c->gemms->engine,
-						  md_of(g, what[i]));
-	g->pad = dnnl_memory_desc_get_size(md_of(g, dnnl_query_scratchpad_md));
+			g->mem[t][i] = memory_new(c->prims->engine,
+						  md_of(g->pd, what[i]));
+	g->pad = dnnl_memory_desc_get_size(
+		md_of(g->pd, dnnl_query_scratchpad_md));
 	g->pad = (g->pad + 63) & ~(size_t)63;
-	for (int t = 0; t < c->threads; t++)
-		cpu_scratch(&c->work[t], g->pad + wide + 64);
+	cpu_want(&c->want.work, g->pad + wide + 64);
 }
 
-static struct gemm *
+static struct prim *
 plan_new(struct cpu *c, const struct gemm_shape *s)
 {
-	struct gemm *g = xcalloc(1, sizeof *g);
+	struct prim *g = xcalloc(1, sizeof *g);
 	int threads = omp_get_max_threads();
 	enum form form = s->packed ? PACKED : PLAIN;
 	cmd_t packed = NULL;
 
 	g->s = *s;
+	if (form == PACKED && s->k >= LONG_SUM)
+		form = PLAIN;
 	if (s->dt == K_BF16 && c->isa < ISA_AVX512_BF16)
 		form = WIDE;
 	if (form == PACKED) {
 		struct gemm_shape p = pack_shape(s);
-		const struct gemm *of = shape_eq(&p, s) ? g : gemm_plan(c, &p);
+		const struct prim *of = shape_eq(&p, s) ? g : prim_plan(c, &p);
 
 		if (of != g && of->form == PACKED)
-			packed = md_of(of, dnnl_query_weights_md);
+			packed = md_of(of->pd, dnnl_query_weights_md);
 		else if (of != g)
 			form = PLAIN;
 	}
@@ -435,29 +453,28 @@ plan_new(struct cpu *c, const struct gemm_shape *s)
 	return g;
 }
 
-const struct gemm *
-gemm_plan(struct cpu *c, const struct gemm_shape *s)
+const struct prim *
+prim_plan(struct cpu *c, const struct gemm_shape *s)
 {
-	struct gemms *d = c->gemms;
-	struct gemm **at, *g;
+	struct prim *g = plans_find(&c->prims->plans, s);
 
-	if (d->cap && (at = find(d, s), *at))
-		return *at;
+	if (g)
+		return g;
 	g = plan_new(c, s);
-	if (d->n == d->cap)
-		grow(d);
-	*find(d, s) = g;
-	d->plans[d->n++] = g;
+	plans_add(&c->prims->plans, g);
+	c->grown++;
 	return g;
 }
 
-const struct gemm *
-gemm_nth(const struct cpu *c, size_t i, struct gemm_shape *s)
+const struct prim *
+prim_nth(const struct cpu *c, size_t i, struct gemm_shape *s)
 {
-	if (i >= c->gemms->n)
+	const struct plans *p = &c->prims->plans;
+
+	if (i >= p->n)
 		return NULL;
-	*s = c->gemms->plans[i]->s;
-	return c->gemms->plans[i];
+	*s = ((struct prim *)p->v[i])->s;
+	return p->v[i];
 }
 
 /* Widen a dense or strided tile of bf16 to dense f32, rows in memory. */
@@ -472,7 +489,7 @@ widen(struct cpu *c, const void *p, int64_t rows, int64_t cols, int64_t ld,
 }
 
 static void
-execute(struct cpu *c, const struct gemm *g, int thread, const void *a,
+execute(struct cpu *c, const struct prim *g, int thread, const void *a,
 	const void *b, void *y)
 {
 	dnnl_memory_t *m = g->mem[thread];
@@ -485,13 +502,13 @@ execute(struct cpu *c, const struct gemm *g, int thread, const void *a,
 	CHECK(dnnl_memory_set_data_handle(m[WEIGHTS], (void *)(uintptr_t)b));
 	CHECK(dnnl_memory_set_data_handle(m[DST], y));
 	CHECK(dnnl_memory_set_data_handle(m[PAD], c->work[thread].p));
-	CHECK(dnnl_primitive_execute(g->prim, c->gemms->stream[thread],
+	CHECK(dnnl_primitive_execute(g->prim, c->prims->stream[thread],
 				     OPERANDS, args));
 }
 
 /* bf16 operands without fast code for bf16. */
 static void
-execute_wide(struct cpu *c, const struct gemm *g, int thread, const void *a,
+execute_wide(struct cpu *c, const struct prim *g, int thread, const void *a,
 	     const void *b, void *y)
 {
 	const struct gemm_shape *s = &g->s;
@@ -512,7 +529,7 @@ execute_wide(struct cpu *c, const struct gemm *g, int thread, const void *a,
 }
 
 void
-gemm_run(struct cpu *c, const struct gemm *g, int thread, const void *a,
+prim_run(struct cpu *c, const struct prim *g, int thread, const void *a,
 	 const void *b, void *y)
 {
 	if (g->form == WIDE)
@@ -522,37 +539,46 @@ gemm_run(struct cpu *c, const struct gemm *g, int thread, const void *a,
 }
 
 int
-gemm_takes_packed(const struct gemm *g)
+prim_wants_dense(const struct cpu *c, const struct gemm_shape *s)
+{
+	return DNNL_VERSION_MAJOR < 3 && c->isa == ISA_AMX && s->packed &&
+	       s->ldc != s->n && s->k < LONG_SUM;
+}
+
+int
+prim_takes_packed(const struct prim *g)
 {
 	return g->form == PACKED;
 }
 
 size_t
-gemm_packed_size(const struct gemm *g)
+prim_packed_size(const struct prim *g)
 {
 	return g->form != PACKED ? 0 :
-	       dnnl_memory_desc_get_size(md_of(g, dnnl_query_weights_md));
+	       dnnl_memory_desc_get_size(md_of(g->pd, dnnl_query_weights_md));
 }
 
 void
-gemm_pack(struct cpu *c, const struct gemm *g, int thread, const void *b,
+prim_pack(struct cpu *c, const struct prim *g, int thread, const void *b,
 	  void *packed)
 {
-	dnnl_memory_t from = g->plain[thread], to = g->mem[thread][WEIGHTS];
+	dnnl_memory_t *m = g->packmem[thread], to = g->mem[thread][WEIGHTS];
 	dnnl_exec_arg_t args[] = {
-		{ DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to },
+		{ DNNL_ARG_FROM, m[0] }, { DNNL_ARG_TO, to },
+		{ DNNL_ARG_SCRATCHPAD, m[1] },
 	};
 
-	CHECK(dnnl_memory_set_data_handle(from, (void *)(uintptr_t)b));
+	CHECK(dnnl_memory_set_data_handle(m[0], (void *)(uintptr_t)b));
+	CHECK(dnnl_memory_set_data_handle(m[1], c->work[thread].p));
 	CHECK(dnnl_memory_set_data_handle(to, packed));
-	CHECK(dnnl_primitive_execute(g->pack, c->gemms->stream[thread], 2,
+	CHECK(dnnl_primitive_execute(g->pack, c->prims->stream[thread], 3,
 				     args));
 }
 
-const struct gemm *
-gemm_pack_plan(struct cpu *c, const struct gemm_shape *s)
+const struct prim *
+prim_pack_plan(struct cpu *c, const struct gemm_shape *s)
 {
 	struct gemm_shape p = pack_shape(s);
 
-	return gemm_plan(c, &p);
+	return prim_plan(c, &p);
 }

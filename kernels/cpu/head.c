@@ -91,8 +91,7 @@ logits_task(void *arg, int64_t i, int thread)
 	struct head *h = arg;
 	const struct k_ce_head *a = h->a;
 	int64_t j = i / h->row_n, r = i % h->row_n, part = h->w->fwd.part;
-	float *l = cpu_scratch(&h->c->scratch[thread],
-			       (size_t)(ROW_TILE * part) * sizeof *l);
+	float *l = cpu_own(h->c, thread);
 	const struct gemm *g =
 		h->plan[r == h->row_n - 1][j == h->w->fwd.n - 1];
 
@@ -337,11 +336,12 @@ cpu_ce_head(struct kernels *k, const struct k_ce_head *a)
 	z = (size_t)step * sizeof *h.zscale;
 	part = a->dh ? (size_t)(tiles * h.w->bwd.kn * ROW_TILE * a->w->in) *
 		sizeof *h.part : 0;
-	p = cpu_scratch(&h.c->shared, e + stat + z + part + 256);
+	p = cpu_shared(h.c, e + stat + z + part + 256);
 	h.e = carve(&p, e);
 	h.stat = carve(&p, stat);
 	h.zscale = carve(&p, z);
 	h.part = carve(&p, part);
+	cpu_private(h.c, (size_t)(ROW_TILE * h.w->fwd.part) * sizeof(float));
 	for (h.r0 = 0; h.r0 < a->n; h.r0 += step) {
 		h.rows = cpu_min(step, a->n - h.r0);
 		head_chunk(&h);

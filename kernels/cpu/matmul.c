@@ -145,8 +145,7 @@ dx_chunks(struct mm *m, int64_t r, int64_t j, int thread)
 	const struct weight *w = a->w->priv;
 	int64_t rows = mm_rows(m, r), cols = part_len(m->cols, m->col_part, j);
 	int lr = r == m->row_n - 1, lc = j == m->col_n - 1;
-	float *sum = cpu_scratch(&m->c->scratch[thread],
-		(size_t)(m->row_part * m->col_part) * sizeof *sum);
+	float *sum = cpu_own(m->c, thread);
 
 	for (int64_t kj = 0; kj < w->bwd.kn; kj++) {
 		const struct gemm *g =
@@ -191,6 +190,9 @@ cpu_matmul_dx(struct kernels *k, const struct k_matmul_dx *a)
 	int64_t kn = w->bwd.kn;
 
 	mm_cut(&m, a->n, ROW_TILE, 16, a->w->in, w->bwd.part);
+	if (kn > 1)
+		cpu_private(m.c, (size_t)(m.row_part * m.col_part) *
+			    sizeof(float));
 	for (int i = 0; i < 4; i++) {
 		int64_t rows = mm_rows(&m, mm_row(&m, i >> 1));
 		int64_t j = mm_col(&m, i & 1);

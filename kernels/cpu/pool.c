@@ -46,15 +46,42 @@ cpu_each(struct cpu *c, int64_t n, void (*fn)(void *arg, int64_t i, int thread),
 	}
 }
 
-void *
-cpu_scratch(struct cpu_scratch *s, size_t n)
+static void
+grow(struct cpu *c, struct cpu_scratch *s, size_t n)
 {
-	if (s->n < n) {
-		free(s->p);
-		s->n = (n + 4095) & ~(size_t)4095;
-		s->p = xaligned(s->n);
+	if (s->n >= n)
+		return;
+	free(s->p);
+	s->n = (n + 4095) & ~(size_t)4095;
+	s->p = xaligned(s->n);
+	c->grown++;
+}
+
+void *
+cpu_shared(struct cpu *c, size_t n)
+{
+	cpu_want(&c->want.shared, n);
+	if (c->plan_only)
+		return (void *)(uintptr_t)4096;
+	grow(c, &c->shared, n);
+	return c->shared.p;
+}
+
+void
+cpu_private(struct cpu *c, size_t n)
+{
+	cpu_want(&c->want.own, n);
+	for (int t = 0; t < c->threads && !c->plan_only; t++)
+		grow(c, &c->own[t], n);
+}
+
+void
+cpu_room(struct cpu *c)
+{
+	for (int t = 0; t < c->threads && !c->plan_only; t++) {
+		grow(c, &c->work[t], c->want.work);
+		grow(c, &c->tile[t], c->want.tile);
 	}
-	return s->p;
 }
 
 int64_t

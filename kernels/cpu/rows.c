@@ -155,7 +155,7 @@ cpu_rmsnorm_bwd(struct kernels *k, const struct k_rmsnorm_bwd *a)
 	struct rows r = { .c = cpu_of(k), .a = a, .step = sum_step(a->n) };
 	int64_t n = blocks(a->n, r.step);
 
-	r.part = cpu_scratch(&r.c->shared, (size_t)(n * a->c) * sizeof(float));
+	r.part = cpu_shared(r.c, (size_t)(n * a->c) * sizeof(float));
 	cpu_each(r.c, n, rmsnorm_bwd_task, &r);
 	add_parts(a->dw, a->dw_accumulate, r.part, n, a->c, a->c);
 }
@@ -178,8 +178,7 @@ cpu_rope_bwd(struct kernels *k, const struct k_rope_bwd *a)
 	int64_t n = blocks(a->n, r.step), d = a->d;
 
 	if (a->qw)
-		r.part = cpu_scratch(&r.c->shared,
-				     (size_t)(n * 2 * d) * sizeof(float));
+		r.part = cpu_shared(r.c, (size_t)(n * 2 * d) * sizeof(float));
 	cpu_each(r.c, n, rope_bwd_task, &r);
 	if (!a->qw)
 		return;
@@ -241,7 +240,7 @@ cpu_sumsq(struct kernels *k, const struct k_sumsq *a)
 	int64_t n = blocks(a->n, BLOCK);
 	double sum = 0;
 
-	r.sums = cpu_scratch(&r.c->shared, (size_t)n * sizeof *r.sums);
+	r.sums = cpu_shared(r.c, (size_t)n * sizeof *r.sums);
 	cpu_each(r.c, n, sumsq_task, &r);
 	for (int64_t i = 0; i < n; i++)
 		sum += r.sums[i];

@@ -1,6 +1,7 @@
 /*
  * table.c - the cpu table: what the processor has, and its rate
  */
+#include "kernels/cpu/prim.h"
 #include "kernels/cpu/weight.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ enum { PEAK_ROWS = 256, PEAK_K = 1024, PEAK_COLS = 512, PEAK_TILES = 64 };
 
 struct peak {
 	struct cpu *c;
-	const struct gemm *g;
+	const struct prim *g;
 	char *a, *b, *y;
 	size_t ystep;
 };
@@ -105,7 +106,7 @@ peak_task(void *arg, int64_t i, int thread)
 	struct peak *p = arg;
 
 	(void)i;
-	gemm_run(p->c, p->g, thread, p->a, p->b,
+	prim_run(p->c, p->g, thread, p->a, p->b,
 		 p->y + (size_t)thread * p->ystep);
 }
 
@@ -134,9 +135,10 @@ measure_peak(struct cpu *c, enum kdtype dt)
 	p.y = p.b + n;
 	p.ystep = n;
 	s.packed = c->packed && dt == K_BF16;
-	p.g = gemm_plan(c, &s);
-	if (gemm_takes_packed(p.g))
-		p.b = xcalloc(1, gemm_packed_size(p.g));
+	p.g = prim_plan(c, &s);
+	cpu_room(c);
+	if (prim_takes_packed(p.g))
+		p.b = xcalloc(1, prim_packed_size(p.g));
 	for (int i = 0; i < 4; i++) {
 		double t = seconds();
 
@@ -144,7 +146,7 @@ measure_peak(struct cpu *c, enum kdtype dt)
 		t = seconds() - t;
 		best = t < best ? t : best;
 	}
-	if (gemm_takes_packed(p.g))
+	if (prim_takes_packed(p.g))
 		free(p.b);
 	free(p.a);
 	return work * PEAK_TILES / best;
@@ -167,11 +169,13 @@ cpu_close(struct kernels *k)
 
 	gemm_close(c);
 	for (int i = 0; i < c->threads; i++) {
-		free(c->scratch[i].p);
+		free(c->own[i].p);
+		free(c->tile[i].p);
 		free(c->work[i].p);
 	}
 	free(c->shared.p);
-	free(c->scratch);
+	free(c->own);
+	free(c->tile);
 	free(c->work);
 	free(c);
 	free(k);
@@ -200,7 +204,8 @@ cpu_open(const char *isa, int threads, struct err *e)
 		free(c);
 		return NULL;
 	}
-	c->scratch = xcalloc((size_t)threads, sizeof *c->scratch);
+	c->own = xcalloc((size_t)threads, sizeof *c->own);
+	c->tile = xcalloc((size_t)threads, sizeof *c->tile);
 	c->work = xcalloc((size_t)threads, sizeof *c->work);
 	k = xcalloc(1, sizeof *k);
 	k->name = "cpu";

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "kernels/cpu/prim.h"
 
 static int64_t
 count(int64_t n, int64_t part)
@@ -58,14 +59,37 @@ plain_bwd(const struct kweight *w, int64_t j, int64_t kj)
 static void
 tiles_room(struct kernels *k, struct tiles *t, struct gemm_shape s)
 {
+	struct cpu *c = cpu_of(k);
+
 	s.packed = 1;
-	t->stride = gemm_packed_size(gemm_pack_plan(cpu_of(k), &s));
+	t->stride = prim_packed_size(prim_pack_plan(c, &s));
 	t->stride = (t->stride + 63) & ~(size_t)63;
-	if (t->stride)
-		t->packed = k->alloc(k, t->stride * (size_t)(t->n * t->kn));
+	if (!t->stride)
+		return;
+	t->packed = c->plan_only ? cpu_shared(c, 0) :
+		k->alloc(k, t->stride * (size_t)(t->n * t->kn));
 }
 
+/* The last tiles are smaller than the others and may stay plain. */
 static void
+pack_plans(struct cpu *c, struct kweight *w)
+{
+	struct weight *v = w->priv;
+	int64_t nf = v->fwd.packed ? v->fwd.n : 0;
+	int64_t n = nf + (v->bwd.packed ? v->bwd.n * v->bwd.kn : 0);
+
+	v->pack = xcalloc((size_t)n + 1, sizeof *v->pack);
+	for (int64_t i = 0; i < n; i++) {
+		struct gemm_shape s = i < nf ? shape_fwd(w, ROW_TILE, i) :
+			shape_bwd(w, ROW_TILE, (i - nf) / v->bwd.kn,
+				  (i - nf) % v->bwd.kn);
+		const struct prim *g = prim_pack_plan(c, &s);
+
+		v->pack[i] = prim_packed_size(g) ? g : NULL;
+	}
+}
+
+void
 weight_open(struct kernels *k, struct kweight *w)
 {
 	struct weight *p = xcalloc(1, sizeof *p);
@@ -86,6 +110,7 @@ weight_open(struct kernels *k, struct kweight *w)
 		tiles_room(k, &p->fwd, shape_fwd(w, ROW_TILE, 0));
 	if (w->use & K_USE_BWD)
 		tiles_room(k, &p->bwd, shape_bwd(w, ROW_TILE, 0, 0));
+	pack_plans(c, w);
 }
 
 struct kweight *
@@ -99,20 +124,28 @@ cpu_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
 }
 
 void
+weight_close(struct kernels *k, struct kweight *w)
+{
+	struct weight *p = w->priv;
+
+	if (!cpu_of(k)->plan_only) {
+		kernels_release(k, p->fwd.packed);
+		kernels_release(k, p->bwd.packed);
+	}
+	free(p->pack);
+	free(p);
+}
+
+void
 cpu_weight_free(struct kernels *k, const struct k_weight_free *a)
 {
-	struct weight *p = a->w->priv;
-
-	kernels_release(k, p->fwd.packed);
-	kernels_release(k, p->bwd.packed);
-	free(p);
+	weight_close(k, a->w);
 	host_weight_free(k, a->w);
 }
 
 struct packing {
 	struct cpu *c;
 	struct kweight *w;
-	const struct gemm **plan;	/* a tile each: fwd, then bwd */
 };
 
 static void
@@ -120,17 +153,17 @@ pack_task(void *arg, int64_t i, int thread)
 {
 	struct packing *p = arg;
 	struct weight *v = p->w->priv;
-	int64_t nf = v->fwd.packed ? v->fwd.n : 0;
+	int64_t nf = v->fwd.packed ? v->fwd.n : 0, j = i - nf;
 
-	if (i < nf) {
-		gemm_pack(p->c, p->plan[i], thread, plain_fwd(p->w, i),
-			  v->fwd.packed + v->fwd.stride * (size_t)i);
+	if (!v->pack[i])
 		return;
-	}
-	i -= nf;
-	gemm_pack(p->c, p->plan[nf + i], thread,
-		  plain_bwd(p->w, i / v->bwd.kn, i % v->bwd.kn),
-		  v->bwd.packed + v->bwd.stride * (size_t)i);
+	if (i < nf)
+		prim_pack(p->c, v->pack[i], thread, plain_fwd(p->w, i),
+			  v->fwd.packed + v->fwd.stride * (size_t)i);
+	else
+		prim_pack(p->c, v->pack[i], thread,
+			  plain_bwd(p->w, j / v->bwd.kn, j % v->bwd.kn),
+			  v->bwd.packed + v->bwd.stride * (size_t)j);
 }
 
 void
@@ -138,22 +171,14 @@ cpu_weight_update(struct kernels *k, const struct k_weight_update *a)
 {
 	struct kweight *w = a->w;
 	struct weight *v = w->priv;
-	int64_t nf = v->fwd.packed ? v->fwd.n : 0;
-	int64_t n = nf + (v->bwd.packed ? v->bwd.n * v->bwd.kn : 0);
-	struct packing p = { cpu_of(k), w, NULL };
+	struct packing p = { cpu_of(k), w };
+	int64_t n = (v->fwd.packed ? v->fwd.n : 0) +
+		    (v->bwd.packed ? v->bwd.n * v->bwd.kn : 0);
 
 	if (n == 0)
 		return;
-	p.plan = xcalloc((size_t)n, sizeof *p.plan);
-	for (int64_t i = 0; i < n; i++) {
-		struct gemm_shape s = i < nf ? shape_fwd(w, ROW_TILE, i) :
-			shape_bwd(w, ROW_TILE, (i - nf) / v->bwd.kn,
-				  (i - nf) % v->bwd.kn);
-
-		p.plan[i] = gemm_pack_plan(p.c, &s);
-	}
+	cpu_room(p.c);
 	cpu_each(p.c, n, pack_task, &p);
-	free(p.plan);
 }
 
 const struct gemm *

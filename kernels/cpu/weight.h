@@ -5,7 +5,7 @@
  * range of outputs.  Backward it is the right operand as it is: a tile is a
  * range of inputs, and the sum over outputs runs in chunks of at most K_CHUNK,
  * because a head has too many for one matmul.  On processors with AMX each
- * tile is also kept packed.
+ * tile is also kept packed, if that is faster.
  */
 #ifndef ASSAY_WEIGHT_H
 #define ASSAY_WEIGHT_H
@@ -23,7 +23,13 @@ struct tiles {
 
 struct weight {
 	struct tiles fwd, bwd;
+	const struct prim **pack;	/* of each packed tile, forward then
+					   backward; NULL: it stays plain */
 };
+
+/* The tiles of w, and their end: w itself and its data are the caller's. */
+void weight_open(struct kernels *k, struct kweight *w);
+void weight_close(struct kernels *k, struct kweight *w);
 
 struct kweight *cpu_weight_new(struct kernels *k, enum kdtype dt,
 			       int64_t out, int64_t in, int use);

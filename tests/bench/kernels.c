@@ -274,6 +274,25 @@ ids(struct step *s, int64_t mod, int64_t mul)
 	return p;
 }
 
+/*
+ * The table of RoPE.  A true rotation: in place and repeated, any other would
+ * shrink its input to subnormal numbers, which are slow.
+ */
+static float *
+angles(struct step *s, double (*fn)(double))
+{
+	size_t n = (size_t)(s->t * s->d / 2);
+	float *host = xmalloc(n * sizeof *host);
+	float *p = s->k->alloc(s->k, n * sizeof *p);
+
+	for (size_t i = 0; i < n; i++)
+		host[i] = (float)fn((double)i);
+	s->k->upload(s->k, p, host, n * sizeof *p);
+	s->k->sync(s->k);
+	free(host);
+	return p;
+}
+
 static struct kweight *
 weight(struct step *s, int64_t out, int64_t in)
 {
@@ -300,8 +319,8 @@ step_open(struct step *s)
 	s->head = weight(s, p->v, p->c);
 	s->tok = ids(s, p->v, 7919);
 	s->pos = ids(s, s->t, 1);
-	s->cos = room(s, s->t * s->d / 2, K_F32, 1);
-	s->sin = room(s, s->t * s->d / 2, K_F32, 1);
+	s->cos = angles(s, cos);
+	s->sin = angles(s, sin);
 	s->x = room(s, s->n * p->c, K_F32, 1);
 	s->dx = room(s, s->n * p->c, K_F32, 1);
 	s->rstd = room(s, s->n, K_F32, 1);

@@ -4,8 +4,10 @@
  * They are a hundred times slower than its fast code, and oneDNN silently uses
  * them for a layout, stride or type that no fast code accepts.  Every entry
  * with a matmul plans the shapes of the presets, without computing; no plan
- * may be a reference implementation.
+ * may be a reference implementation.  Nor may their number grow with that of
+ * the batch sizes that occur.
  */
+#include "kernels/cpu/prim.h"
 #include "kernels/cpu/weight.h"
 #include "model/config.h"
 #include "tests/kernels/must.h"
@@ -87,14 +89,14 @@ static int
 slow_plans(const struct cpu *c, size_t from)
 {
 	struct gemm_shape s;
-	const struct gemm *g;
+	const struct prim *g;
 	int n = 0;
 
-	for (; (g = gemm_nth(c, from, &s)); from++) {
-		if (!strstr(gemm_impl(g), "ref"))
+	for (; (g = prim_nth(c, from, &s)); from++) {
+		if (!strstr(prim_impl(g), "ref"))
 			continue;
 		printf("# %s: %lld x %lld x %lld, ld %lld %lld %lld, %s\n",
-		       gemm_impl(g), (long long)s.m, (long long)s.n,
+		       prim_impl(g), (long long)s.m, (long long)s.n,
 		       (long long)s.k, (long long)s.lda, (long long)s.ldb,
 		       (long long)s.ldc, s.packed ? "packed" : "plain");
 		n++;
@@ -108,15 +110,47 @@ plan_count(const struct cpu *c)
 	struct gemm_shape s;
 	size_t n = 0;
 
-	while (gemm_nth(c, n, &s))
+	while (prim_nth(c, n, &s))
 		n++;
 	return n;
+}
+
+/* Parts of a tile of 256 rows, or of a sum over 1024, and the remainder. */
+enum { HEIGHTS = 6, LENGTHS = 6 };
+
+/*
+ * Any number of rows: forward and backward, with a narrower last tile of
+ * columns, each height once; weight gradients of four tiles, first and added.
+ */
+static void
+batch_sizes(const char *name, struct kernels *k, enum kdtype dt)
+{
+	int64_t out = 1000, in = 320, n = 1;
+	struct kweight *w = k->weight_new(k, dt, out, in, K_USE_TRAIN);
+	size_t from = plan_count(cpu_of(k)), made;
+	size_t most = 2 * HEIGHTS + 2 * HEIGHTS + 4 * 2 * LENGTHS;
+
+	for (int i = 0; i < 1000; i++) {
+		n = (n * 48271 + 11) % 3001;
+		k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w, .n = n + 1,
+			.ydt = dt });
+		k->matmul_dx(k, &(struct k_matmul_dx){ .w = w, .n = n + 1 });
+		k->matmul_dw(k, &(struct k_matmul_dw){ .n = n + 1, .out = out,
+			.in = in, .dt = dt });
+	}
+	made = plan_count(cpu_of(k)) - from;
+	tap_ok(made >= HEIGHTS && made <= most, "%s %s: 1000 batch sizes make "
+	       "%zu plans, at most %zu", name, dt == K_BF16 ? "bf16" : "fp32",
+	       made, most);
+	kernels_weight_free(k, w);
 }
 
 static void
 table(const char *name, struct kernels *k)
 {
 	cpu_of(k)->plan_only = 1;
+	for (int dt = K_F32; dt <= K_BF16; dt++)
+		batch_sizes(name, k, (enum kdtype)dt);
 	for (int dt = K_F32; dt <= K_BF16; dt++)
 		for (int i = PRESET_1M; i <= PRESET_124M; i++) {
 			size_t from = plan_count(cpu_of(k)), n;
