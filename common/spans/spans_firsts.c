@@ -90,13 +90,18 @@ put_repeats(struct thread *t, const struct record *v, size_t n)
 
 	for (i = 0; i < n; i++) {
 		uint64_t x = t->firsts.v[v[i].key].value;
-		struct record r = {
-			v[i].value, (x >> 2) << 1 | (x & TWO_BITS) / TWO_BITS
-		};
+		uint64_t at, first;
 
-		if (x >> 2 != v[i].value &&
-		    partition_put(s->repeats, t->k,
-				  (size_t)(v[i].value / s->range), r, &t->e))
+		if (x >> 2 == v[i].value)
+			continue;
+		at = v[i].value / s->unit;
+		first = (x >> 2) / s->unit;
+		if (first < at &&
+		    partition_put(s->repeats, t->k, (size_t)(at / s->range),
+				  (struct record){
+				v[i].value,
+				first << 1 | (x & TWO_BITS) / TWO_BITS
+			}, &t->e))
 			return -1;
 	}
 	return 0;
@@ -166,7 +171,7 @@ firsts(struct thread *t, struct partition *from, uint64_t bucket, put_fn *put)
 int
 spans_put_repeats(struct thread *t, uint64_t bucket)
 {
-	return firsts(t, t->s->anchors, bucket, put_repeats);
+	return firsts(t, t->s->blocks, bucket, put_repeats);
 }
 
 int

@@ -5,7 +5,9 @@
  * agrees with the text there has its first place there, since every occurrence
  * of the window holds an occurrence of the block.  One that does not agree may
  * only be a copy of another such window; where the block occurs a third time,
- * their hashes go to step 2.
+ * their cells go to step 2, and come back to be compared in the same way.  Of
+ * those that do not agree then, if a cell occurs a third time, the hashes of
+ * windows go to step 2.
  *
  * A long copy has many anchors, all with the same p - q: its bytes are compared
  * once, and its windows are one run of starts.
@@ -26,6 +28,7 @@ struct matches {
 	size_t n, i;
 	/* text [s, e) and the same `d` bytes before it agree */
 	uint64_t d, s, e;
+	uint64_t seen;		/* nothing before it was compared */
 	int known;		/* there are such */
 	int ends;		/* not a byte more */
 	uint64_t limit;		/* the end of one of the documents */
@@ -137,6 +140,7 @@ start(struct thread *t, uint64_t p, uint64_t d, uint64_t x, uint64_t end)
 	m->ends = 0;
 	m->d = d;
 	m->s = m->e = p;
+	m->seen = x;
 	m->limit = m->first_end + d < end ? m->first_end + d : end;
 	if (x < m->first_begin + d)
 		x = m->first_begin + d;
@@ -169,17 +173,49 @@ extend(struct thread *t, uint64_t want)
 	}
 }
 
+/* All windows from text[from..to]: none agrees with the first place. */
+static int
+put_others(struct thread *t, const struct anchor *a, size_t from, size_t to)
+{
+	const struct search *s = t->s;
+
+	if (s->unit == 1 && s->cell > 1)
+		return spans_put_cells(t, a->at, from, to);
+	return spans_put_windows(t, from, to, a->end, 0);
+}
+
+/* Those that end after `past`: the others agree. */
+static int
+put_longer(struct thread *t, const struct anchor *a, size_t from, size_t to,
+	   size_t past)
+{
+	const struct spans *s = t->s->s;
+	size_t n;
+
+	for (; from <= to; from++) {
+		struct lengths l = {.p = t->text, .x = from, .end = a->end};
+
+		if (!spans_is_bound(t->text, from, a->end))
+			continue;
+		while ((n = spans_next_length(s, &l)) != 0)
+			if (from + n > past)
+				return spans_put_windows(t, from, to, a->end,
+							 past);
+	}
+	return 0;
+}
+
 static int
 match(struct thread *t, const struct anchor *a, uint64_t q, int third)
 {
 	struct matches *m = t->ctx;
 	const struct spans *s = t->s->s;
 	uint64_t p = t->at + a->at, first = t->at + a->first;
-	uint64_t last = t->at + a->last, from, to;
+	uint64_t last = t->at + a->last, from, to, whole;
 	size_t longest = s->least + s->char_max - 1;
 
 	if (!m->known || m->d != p - q || p < m->s || p > m->e ||
-	    p >= m->limit)
+	    p >= m->limit || first < m->seen)
 		start(t, p, p - q, first, t->at + a->end);
 	extend(t, last + longest);
 	from = first > m->s ? first : m->s;
@@ -189,16 +225,24 @@ match(struct thread *t, const struct anchor *a, uint64_t q, int third)
 		return -1;
 	if (!third)
 		return 0;
-	if (from > first && spans_put_windows(t, a->first,
-			(size_t)((from <= last ? from - 1 : last) - t->at),
-			a->end, 0))
+	if (from > first && put_others(t, a, a->first,
+			(size_t)((from <= last ? from - 1 : last) - t->at)))
 		return -1;
 	if (last + longest <= m->e || from > last)
 		return 0;
 	if (m->e >= longest && from < m->e - longest + 1)
 		from = m->e - longest + 1;
-	return spans_put_windows(t, (size_t)(from - t->at), a->last, a->end,
-				 (size_t)(m->e - t->at));
+	/* no window from here on agrees */
+	whole = m->e >= s->least && from < m->e - s->least + 1 ?
+		m->e - s->least + 1 : from;
+	if (whole > last + 1)
+		whole = last + 1;
+	if (from < whole &&
+	    put_longer(t, a, (size_t)(from - t->at),
+		       (size_t)(whole - 1 - t->at), (size_t)(m->e - t->at)))
+		return -1;
+	return whole > last ? 0 :
+		put_others(t, a, (size_t)(whole - t->at), a->last);
 }
 
 static int
@@ -214,35 +258,64 @@ use_anchor(struct thread *t, const struct anchor *a)
 	return match(t, a, m->v[m->i].value >> 1, m->v[m->i].value & 1);
 }
 
+/* The cells from m->i on that end before `to`. */
+static int
+match_cells(struct thread *t, uint64_t to)
+{
+	struct matches *m = t->ctx;
+	const struct search *s = t->s;
+	const uint64_t *start = s->s->start;
+	uint64_t x, in, q, end = 0, cell = s->cell;
+	struct anchor a = {0};
+
+	for (; m->i < m->n && m->v[m->i].key / s->unit < to; m->i++) {
+		x = m->v[m->i].key / s->unit;
+		in = m->v[m->i].key % s->unit;
+		q = m->v[m->i].value >> 1;
+		a.at = (size_t)(x - t->at);
+		a.first = a.at - (size_t)(in / cell);
+		a.last = a.at - (size_t)(in % cell);
+		if (t->at + a.first >= end)
+			end = start[spans_doc_of(s->s, t->at + a.first) + 1];
+		a.end = (size_t)((end < t->end ? end : t->end) - t->at);
+		if (match(t, &a, q, m->v[m->i].value & 1))
+			return -1;
+	}
+	return 0;
+}
+
 /* --- a bucket --- */
 
 /* The end of the text to load for the records from m->i on. */
 static uint64_t
 part_end(const struct search *s, const struct matches *m)
 {
-	uint64_t from = m->v[m->i].key;
-	size_t i = m->i;
+	uint64_t from = m->v[m->i].key / s->unit, at = from, next;
+	size_t i;
 
-	while (i + 1 < m->n && m->v[i + 1].key - from < s->segment &&
-	       m->v[i + 1].key - m->v[i].key < 4 * s->over)
-		i++;
-	return m->v[i].key + 1;
+	for (i = m->i + 1; i < m->n; i++, at = next) {
+		next = m->v[i].key / s->unit;
+		if (next - from >= s->segment || next - at >= 4 * s->over)
+			break;
+	}
+	return at + 1;
 }
 
 static int
 match_parts(struct thread *t)
 {
 	struct matches *m = t->ctx;
-	uint64_t from, to;
+	uint64_t from, to, unit = t->s->unit;
 
 	while (m->i < m->n) {
-		from = m->v[m->i].key;
+		from = m->v[m->i].key / unit;
 		to = part_end(t->s, m);
 		m->known = 0;
 		spans_load(t, from, to);
-		if (spans_anchors(t, from, to, use_anchor) || put_run(t))
+		if ((unit > 1 ? match_cells(t, to) :
+		     spans_anchors(t, from, to, use_anchor)) || put_run(t))
 			return -1;
-		while (m->i < m->n && m->v[m->i].key < to)
+		while (m->i < m->n && m->v[m->i].key / unit < to)
 			m->i++;
 	}
 	return 0;
@@ -261,7 +334,8 @@ spans_matches(struct thread *t, uint64_t bucket)
 
 	r = partition_read(s->repeats, bucket, &at, v, n + 1, &n, &t->e);
 	if (!r) {
-		spans_sort(v, tmp, n, bucket * s->range, s->range);
+		spans_sort(v, tmp, n, bucket * s->range * s->unit,
+			   s->range * s->unit);
 		free(tmp);
 		tmp = NULL;
 		m->v = v;

@@ -126,11 +126,14 @@ struct search {
 	size_t starts;		/* places of which one is an anchor */
 	size_t block;		/* bytes of an anchor */
 	size_t gram;		/* its bytes that decide, up to GRAM */
+	size_t cell;		/* starts of a cell (spans_windows.c) */
+	uint64_t unit;		/* of places in `blocks`: 1, or for cells
+				   cell * cell; the rest is which starts */
 	size_t over;		/* bytes past a segment, and before it */
 	size_t segment;
 	int threads;
 	struct roll roll;
-	struct partition *anchors, *repeats, *windows, *copies;
+	struct partition *blocks, *repeats, *windows, *copies;
 	size_t buckets, room;	/* room: records of a bucket at a time */
 	uint64_t range;		/* places of a bucket of repeats, copies */
 	int collided, weak;
@@ -206,14 +209,14 @@ struct anchor {
 int spans_anchors(struct thread *t, uint64_t from, uint64_t to,
 		  int (*use)(struct thread *t, const struct anchor *a));
 
-/* Step 1: the anchors of a segment into s->anchors.  0 or -1. */
+/* Step 1: the anchors of a segment into s->blocks.  0 or -1. */
 int spans_put_anchors(struct thread *t, uint64_t segment);
 
 /* --- spans_firsts.c --- */
 
 /*
- * Step 2, of a bucket of s->anchors: those that occur earlier into s->repeats,
- * as {place, first place * 2 + (does it occur a third time?)}.  0 or -1.
+ * Step 2, of a bucket of s->blocks: those that occur earlier into s->repeats,
+ * as {its value, first place * 2 + (does it occur a third time?)}.  0 or -1.
  */
 int spans_put_repeats(struct thread *t, uint64_t bucket);
 
@@ -250,6 +253,13 @@ spans_put_copy(struct thread *t, uint64_t x, size_t more, enum copy_kind kind,
 
 /* Windows are hashed with this base from now on. */
 void spans_roll(struct search *s, uint64_t base);
+
+/*
+ * The cells of the windows from t->text[from..to] with the anchor t->text[at]
+ * into s->blocks, as {hash, last start * unit + (last start - first wanted) *
+ * cell + (last start - last wanted)}.  0 or -1.
+ */
+int spans_put_cells(struct thread *t, size_t at, size_t from, size_t to);
 
 /*
  * Windows from t->text[from..to] of a document that ends at `end`, if they

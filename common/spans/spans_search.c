@@ -13,8 +13,10 @@
  *    with it (spans_firsts.c).
  * 3. These come back in order of their places, and text is compared with the
  *    first place of each.  Windows that agree have their first place there.
- *    The others, near the ends of passages that occur three times or more, are
- *    hashed one by one; step 2 gives their first places (spans_matches.c).
+ *    The others, near the ends of passages that occur three times or more, go
+ *    through steps 2 and 3 again in cells, which are a few windows that have
+ *    most of their bytes in common.  What is left then is hashed window by
+ *    window; step 2 gives their first places (spans_matches.c).
  * 4. All copies come back in order of their places, and become spans
  *    (spans_cover.c).
  *
@@ -33,6 +35,7 @@
 enum {
 	SEGMENT = 1 << 18, SMALL_SEGMENT = 1 << 14,
 	BUFFER = PARTITION_MOST * sizeof(struct record), /* of a bucket */
+	CELL = 256,
 	TRIES = 20
 };
 
@@ -45,7 +48,9 @@ sizes(struct search *s, size_t mem)
 	s->starts = s->s->least / 2 ? s->s->least / 2 : 1;
 	s->block = s->s->least - s->starts + 1;
 	s->gram = s->block < GRAM ? s->block : GRAM;
-	s->over = s->s->least + 2 * s->s->char_max;
+	s->cell = (s->starts + 4) / 6;
+	s->cell = s->cell < 1 ? 1 : s->cell > CELL ? CELL : s->cell;
+	s->over = s->s->least + 2 * s->s->char_max + s->cell;
 	s->threads = s->s->threads;
 	/* 1 / 512: buffers of the partition and the bytes of a bucket */
 	while (s->threads > 1 && (double)s->threads * s->threads * 262144.0 *
@@ -83,6 +88,22 @@ done(struct search *s, struct partition **p)
 	*p = NULL;
 }
 
+/* Step 2. */
+static int
+find_repeats(struct search *s, size_t mem)
+{
+	size_t n = s->buckets, threads = (size_t)s->threads;
+
+	if (partition_flush(s->blocks, s->e))
+		return -1;
+	s->repeats = partition_new(n, threads, mem / 8, mem / 8);
+	if (spans_run(s, n, 0, spans_put_repeats) ||
+	    partition_flush(s->repeats, s->e))
+		return -1;
+	done(s, &s->blocks);
+	return 0;
+}
+
 /* The steps to windows and copies. */
 static int
 find_copies(struct search *s, size_t mem)
@@ -90,18 +111,19 @@ find_copies(struct search *s, size_t mem)
 	uint64_t segments = (s->s->n + s->segment - 1) / s->segment;
 	size_t threads = (size_t)s->threads, n = s->buckets;
 
-	s->anchors = partition_new(n, threads, mem / 8, mem / 4);
+	s->unit = 1;
+	s->blocks = partition_new(n, threads, mem / 8, mem / 4);
 	if (spans_run(s, segments, 1, spans_put_anchors) ||
-	    partition_flush(s->anchors, s->e))
+	    find_repeats(s, mem))
 		return -1;
-	s->repeats = partition_new(n, threads, mem / 8, mem / 8);
-	if (spans_run(s, n, 0, spans_put_repeats) ||
-	    partition_flush(s->repeats, s->e))
-		return -1;
-	done(s, &s->anchors);
 	s->windows = partition_new(n, threads, mem / 16, mem / 8);
 	s->copies = partition_new(n, threads, mem / 16, mem / 8);
-	if (spans_run(s, n, 1, spans_matches) ||
+	s->blocks = partition_new(n, threads, mem / 16, mem / 8);
+	if (spans_run(s, n, 1, spans_matches))
+		return -1;
+	done(s, &s->repeats);
+	s->unit = (uint64_t)s->cell * s->cell;
+	if (find_repeats(s, mem) || spans_run(s, n, 1, spans_matches) ||
 	    partition_flush(s->windows, s->e))
 		return -1;
 	done(s, &s->repeats);
@@ -114,7 +136,7 @@ search(struct search *s, size_t mem)
 {
 	int r = find_copies(s, mem);
 
-	done(s, &s->anchors);
+	done(s, &s->blocks);
 	done(s, &s->repeats);
 	done(s, &s->windows);
 	if (!r)

@@ -1,9 +1,17 @@
 /*
- * spans_windows.c - hashes of windows
+ * spans_windows.c - hashes of windows, one by one or several at a time
+ *
+ * The windows with one anchor that begin i bytes before it are in one cell for
+ * equal i / `cell`.  The text that all starts of the cell have in common is
+ * hashed, from its last start on, where no anchor may be.  So equal windows
+ * are in cells of equal hashes, at equal distances from their last starts.
  *
  * The hash of a window is the value at a random base of the polynomial over
  * its bytes + 1, mod 2^61 - 1, mixed with its length.
  */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "spans/spans_priv.h"
 
 #define P ((UINT64_C(1) << 61) - 1)
@@ -104,6 +112,29 @@ spans_put_windows(struct thread *t, size_t from, size_t to, size_t end,
 			return -1;
 		if (from + least < end)
 			h = roll(r, h, t->text[from], t->text[from + least]);
+	}
+	return 0;
+}
+
+int
+spans_put_cells(struct thread *t, size_t at, size_t from, size_t to)
+{
+	struct search *s = t->s;
+	size_t cell = s->cell, last, end;
+	uint64_t h, in;
+
+	for (; from <= to; from = end + 1) {
+		last = at - (at - from) / cell * cell;
+		end = last < to ? last : to;
+		h = XXH3_64bits(t->text + last, s->s->least - cell + 1);
+		if (s->weak)
+			h &= UINT64_C(3) << 62 | 3;
+		in = (last - from) * cell + (last - end);
+		if (partition_put(s->blocks, t->k, spans_bucket(s, h),
+				  (struct record){
+				h, (t->at + last) * cell * cell + in
+			}, &t->e))
+			return -1;
 	}
 	return 0;
 }

@@ -247,6 +247,44 @@ test_random(void **state)
 		buf_clear(&b[i]);
 }
 
+/*
+ * Passages that occur many times, in contexts of which some occur again too:
+ * parts of one text, with changed places.
+ */
+static void
+test_contexts(void **state)
+{
+	static const char *const piece[] = {"a", "b", "c", "\xc3\xa9", "d"};
+	static const char *const other[] = {"x", "\xc3\xa8"};
+	enum { MASTER = 50 };
+	size_t round, i, k, from, len, kinds, master[MASTER];
+	struct buf b[DOCS] = {{0}};
+	struct span d[DOCS];
+
+	(void)state;
+	for (round = 0; round < 300; round++) {
+		kinds = 2 + round % 4;
+		for (i = 0; i < MASTER; i++)
+			master[i] = below(kinds);
+		for (i = 0; i < DOCS; i++) {
+			buf_reset(&b[i]);
+			while (b[i].n < LONGEST / 2) {
+				from = below(MASTER / 2);
+				len = 1 + below(MASTER - from);
+				len = len < 28 ? len : 28;
+				for (k = from; k < from + len; k++)
+					buf_puts(&b[i], below(20) ?
+						 piece[master[k]] :
+						 other[below(2)]);
+			}
+			d[i] = buf_span(&b[i]);
+		}
+		check_docs(d, DOCS, 9 + below(20));
+	}
+	for (i = 0; i < DOCS; i++)
+		buf_clear(&b[i]);
+}
+
 static void
 test_loops(void **state)
 {
@@ -460,6 +498,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_contexts),
 		cmocka_unit_test(test_loops),
 		cmocka_unit_test(test_examples),
 		cmocka_unit_test(test_long),
