@@ -104,7 +104,7 @@ report_start(const struct job *j)
 		(long long)config_params(&j->c),
 		j->o.dtype == K_BF16 ? "bf16" : "fp32", k->name, k->isa,
 		k->threads, j->peak / 1e12,
-		(long long)(trainer_bytes(&j->tr.c, &j->c) / 1000000));
+		(long long)(trainer_bytes(j->tr.k, &j->tr.c, &j->c) / 1000000));
 	fprintf(stderr, "%s: step %llu of %lld, %llu windows of %lld tokens,"
 		" %lld per step in micro-batches of %lld\n", j->run.path,
 		(unsigned long long)j->at.step, (long long)j->o.steps,

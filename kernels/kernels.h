@@ -436,6 +436,30 @@ struct k_cast {
 	X(attn_fwd) X(attn_bwd) X(kv_put) X(attn_cache) \
 	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(adamw) X(sumsq) X(cast)
 
+/* --- scratch --- */
+
+/*
+ * A run: the shapes of its calls, for need().  Zero is "no such calls".
+ * Passes are calls with B sequences of T tokens: with gradients, if use has
+ * K_USE_BWD, of b or last_b sequences, without of any number up to b.  Then,
+ * with a cache, calls of 1 to `rows` rows.
+ */
+struct k_need_layer {
+	int64_t h, g, d, f;
+	enum kdtype dt;
+};
+
+struct k_need {
+	int64_t c, v, vp;
+	enum kdtype dt;		/* of the head */
+	int use;		/* of the weights */
+	int64_t nlayers;	/* equal layers may be named once */
+	const struct k_need_layer *layer;
+	int64_t b, last_b, t;
+	int64_t rows, positions;	/* positions: P of the cache */
+	int64_t flat;		/* numbers that one call of sumsq takes */
+};
+
 struct kernels {
 	const char *name;	/* "ref", "cpu" */
 	const char *isa;	/* instruction set: "avx512_bf16"... */
@@ -445,6 +469,19 @@ struct kernels {
 	void *(*alloc)(struct kernels *k, size_t bytes);
 	struct kweight *(*weight_new)(struct kernels *k, enum kdtype dt,
 				      int64_t out, int64_t in, int use);
+
+	/* Bytes that weight_new() takes beside data. */
+	size_t (*copies)(struct kernels *k, enum kdtype dt, int64_t out,
+			 int64_t in, int use);
+
+	/*
+	 * Bytes of scratch for this run and all runs that were asked about
+	 * before.  reserve() takes them; -1: there is not so much memory.
+	 * After it, no entry of these runs allocates anything.  Before, or for
+	 * other shapes, an entry may allocate (tests, small tools).
+	 */
+	size_t (*need)(struct kernels *k, const struct k_need *s);
+	int (*reserve)(struct kernels *k, size_t bytes, struct err *e);
 
 	/* Wait until everything that was queued is done. */
 	void (*sync)(struct kernels *k);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "model/decode.h"
+#include "model/need.h"
 
 struct generator {
 	struct llama *m;
@@ -105,6 +106,17 @@ generator_check(const struct generator *g, const uint32_t *id, size_t n,
 	return check_positions(g, (int64_t)n + o->max_tokens, e);
 }
 
+static int
+reserve(const struct generator *g, int64_t rows, int64_t positions,
+	struct err *e)
+{
+	const struct llama *m = g->m;
+	struct run_shape r = {.use = m->param[m->head].w->use, .rows = rows,
+		.positions = positions};
+
+	return need_reserve(m->k, &m->c, m->dt, &r, e);
+}
+
 /* Make room for `slots` sequences of `positions` tokens. */
 static int
 prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
@@ -119,10 +131,12 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 		slots = g->slots;
 	if (positions < g->positions)
 		positions = g->positions;
+	rows = slots > DECODER_PIECE ? (size_t)slots : DECODER_PIECE;
+	if (reserve(g, (int64_t)rows, positions, e) < 0)
+		return -1;
 	free_buffers(g);
 	g->slots = slots;
 	g->positions = positions;
-	rows = slots > DECODER_PIECE ? (size_t)slots : DECODER_PIECE;
 	g->d = decoder_new(g->m, slots, positions, (int64_t)rows);
 	g->tok = xreallocarray(NULL, rows, sizeof(*g->tok));
 	g->slot = xreallocarray(NULL, rows, sizeof(*g->slot));

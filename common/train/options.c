@@ -247,7 +247,10 @@ options_trainer(const struct options *o)
 {
 	return (struct trainer_conf){.seq_len = o->seq_len,
 		.batch_size = o->batch_size, .micro_batch = o->micro_batch,
-		.dtype = (enum kdtype)o->dtype, .doc_mask = o->doc_mask,
+		.dtype = (enum kdtype)o->dtype,
+		.sample_rows = !o->sample_every ? 0 :
+			o->seq_len < 64 ? o->seq_len : 64,
+		.doc_mask = o->doc_mask,
 		.z_loss = o->z_loss, .optim = {o->beta1, o->beta2, o->eps,
 			o->weight_decay, o->decay_embeddings, o->clip}};
 }

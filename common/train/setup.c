@@ -286,10 +286,10 @@ set_shape(struct job *j, const char *folder, struct err *e)
 /* ---- weights ---- */
 
 static void
-warn_memory(const struct job *j)
+warn_memory(const struct job *j, struct kernels *k)
 {
 	struct trainer_conf tc = options_trainer(&j->o);
-	int64_t need = trainer_bytes(&tc, &j->c);
+	int64_t need = trainer_bytes(k, &tc, &j->c);
 	int64_t have = (int64_t)mem_of_machine();
 
 	if (have > 0 && need > have)
@@ -336,7 +336,9 @@ set_model(struct job *j, struct kernels *k, struct err *e)
 {
 	struct trainer_conf tc = options_trainer(&j->o);
 
-	warn_memory(j);
+	warn_memory(j, k);
+	if (trainer_reserve(k, &tc, &j->c, e) < 0)
+		return -1;
 	trainer_init(&j->tr, k, &j->c, &tc);
 	return j->run.from ? restore(j, e) : first_weights(j, e);
 }

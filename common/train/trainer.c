@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "model/carve.h"
+#include "model/need.h"
 #include "train/trainer.h"
 
 static size_t
@@ -58,16 +59,36 @@ trainer_clear(struct trainer *t)
 	*t = (struct trainer){0};
 }
 
-int64_t
-trainer_bytes(const struct trainer_conf *tc, const struct model_config *c)
+static struct run_shape
+run_shape(const struct trainer_conf *tc)
 {
-	int64_t s = (int64_t)kdtype_size(tc->dtype), head;
+	return (struct run_shape){.use = K_USE_TRAIN, .b = tc->micro_batch,
+		.last_b = tc->batch_size % tc->micro_batch, .t = tc->seq_len,
+		.rows = tc->sample_rows,
+		.positions = tc->sample_rows ? tc->seq_len : 0};
+}
 
-	head = s * tc->micro_batch * tc->seq_len * config_vocab_padded(c);
+int
+trainer_reserve(struct kernels *k, const struct trainer_conf *tc,
+		const struct model_config *c, struct err *e)
+{
+	struct run_shape r = run_shape(tc);
+
+	return need_reserve(k, c, tc->dtype, &r, e);
+}
+
+int64_t
+trainer_bytes(struct kernels *k, const struct trainer_conf *tc,
+	      const struct model_config *c)
+{
+	int64_t s = (int64_t)kdtype_size(tc->dtype);
+	struct run_shape r = run_shape(tc);
+
 	return config_params(c) * (s + 16) +
+		(int64_t)need_copies(k, c, tc->dtype, r.use) +
+		(int64_t)need_scratch(k, c, tc->dtype, &r) +
 		pass_bytes(c, tc->dtype, tc->micro_batch, tc->seq_len) +
-		tc->batch_size * tc->seq_len * 52 +
-		(head < 64 << 20 ? head : 64 << 20) + 24000000;
+		tc->batch_size * tc->seq_len * 52 + 24000000;
 }
 
 static void

@@ -16,6 +16,7 @@ struct trainer_conf {
 	int64_t batch_size;	/* B */
 	int64_t micro_batch;	/* windows computed at once */
 	enum kdtype dtype;
+	int64_t sample_rows;	/* rows of a call that samples; 0: none */
 	int doc_mask;
 	double z_loss;		/* weight; 0: off */
 	struct optim_conf optim;
@@ -38,8 +39,15 @@ void trainer_init(struct trainer *t, struct kernels *k,
 		  const struct model_config *c, const struct trainer_conf *tc);
 void trainer_clear(struct trainer *t);	/* all zero is fine */
 
+/*
+ * Take the scratch of a run before it starts; no step, evaluation or sample
+ * allocates any later.
+ */
+int trainer_reserve(struct kernels *k, const struct trainer_conf *tc,
+		    const struct model_config *c, struct err *e);
+
 /* Memory in bytes of a training run, by the formula in lm-train-rules(7). */
-int64_t trainer_bytes(const struct trainer_conf *tc,
+int64_t trainer_bytes(struct kernels *k, const struct trainer_conf *tc,
 		      const struct model_config *c);
 
 struct trainer_result {

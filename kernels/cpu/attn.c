@@ -198,7 +198,7 @@ attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 void
 cpu_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 {
-	if (attn_fwd(k, a))
+	if (attn_fwd(k, a) || cpu_of(k)->plan_only)
 		attn_fwd_masked(k, a);
 }
 
@@ -352,7 +352,7 @@ attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
 void
 cpu_attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
 {
-	if (attn_bwd(k, a))
+	if (attn_bwd(k, a) || cpu_of(k)->plan_only)
 		attn_bwd_masked(k, a);
 }
 

@@ -13,7 +13,9 @@
 int attn_fwd(struct kernels *k, const struct k_attn_fwd *a);
 int attn_bwd(struct kernels *k, const struct k_attn_bwd *a);
 
-/* The same on any numbers. */
+/*
+ * The same on any numbers; while only planning, the memory for it is noted.
+ */
 void attn_fwd_masked(struct kernels *k, const struct k_attn_fwd *a);
 void attn_bwd_masked(struct kernels *k, const struct k_attn_bwd *a);
 

@@ -12,10 +12,7 @@
 #include "kernels/cpu/attn.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 /* x (rows, D) becomes zero where a row has a bad number; bad (rows). */
 static void
@@ -29,12 +26,31 @@ clean(void *x, enum kdtype dt, int64_t rows, int64_t d, uint8_t *bad)
 	}
 }
 
+/* A copy of n numbers at *at, which moves on. */
 static void *
-copy_of(const void *x, int64_t n, enum kdtype dt)
+copy_of(char **at, const void *x, int64_t n, enum kdtype dt)
 {
 	size_t bytes = (size_t)n * kdtype_size(dt);
 
-	return memcpy(xmalloc(bytes), x, bytes);
+	return memcpy(cpu_carve(at, bytes), x, bytes);
+}
+
+/* Bytes of the copies of either entry, at most; lse only backward. */
+static size_t
+copies_bytes(int64_t n, int64_t h, int64_t g, int64_t d, int64_t t,
+	     enum kdtype dt, int grad)
+{
+	size_t row = (size_t)((h + 2 * g) * d + (grad ? 2 * h * d : 0));
+
+	return (size_t)n * (row * kdtype_size(dt) + (size_t)(2 * h + 2 * g) +
+			    (size_t)h * sizeof(float)) + (size_t)t + 7 * 64;
+}
+
+/* n bytes of zeros. */
+static void *
+zeros(char **at, int64_t n)
+{
+	return memset(cpu_carve(at, (size_t)n), 0, (size_t)n);
 }
 
 static void
@@ -74,11 +90,17 @@ void
 attn_fwd_masked(struct kernels *k, const struct k_attn_fwd *a)
 {
 	int64_t n = a->b * a->t, heads = a->h + 2 * a->g;
-	uint8_t *bad = xcalloc((size_t)(n * heads), 1);
-	uint8_t *dep = xmalloc((size_t)a->t);
-	void *qkv = copy_of(a->qkv, n * heads * a->d, a->dt);
+	char *at = cpu_spare(cpu_of(k), copies_bytes(n, a->h, a->g, a->d,
+						     a->t, a->dt, 0));
 	struct k_attn_fwd c = *a;
+	uint8_t *bad, *dep;
+	void *qkv;
 
+	if (cpu_of(k)->plan_only)
+		return;
+	bad = zeros(&at, n * heads);
+	dep = zeros(&at, a->t);
+	qkv = copy_of(&at, a->qkv, n * heads * a->d, a->dt);
 	clean(qkv, a->dt, n * heads, a->d, bad);
 	c.qkv = qkv;
 	attn_fwd(k, &c);
@@ -94,9 +116,6 @@ attn_fwd_masked(struct kernels *k, const struct k_attn_fwd *a)
 				a->lse[i * a->t + t] = NAN;
 		}
 	}
-	free(qkv);
-	free(bad);
-	free(dep);
 }
 
 /* --- backward --- */
@@ -111,20 +130,19 @@ struct copies {
 
 /* Bad rows get a zero query and gradient and, by their lse, probability 0. */
 static void
-copies_make(struct copies *c, const struct k_attn_bwd *a)
+copies_make(struct copies *c, const struct k_attn_bwd *a, char *at)
 {
 	int64_t n = a->b * a->t, heads = a->h + 2 * a->g;
 	struct k_attn_fwd f = { .b = a->b, .t = a->t, .h = a->h, .g = a->g,
 				.start = a->start, .window = a->window };
-	uint8_t *in = xcalloc((size_t)(n * heads), 1);
-	uint8_t *dep = xmalloc((size_t)a->t);
+	uint8_t *in = zeros(&at, n * heads), *dep = zeros(&at, a->t);
 
 	c->a = *a;
-	c->bad = xcalloc((size_t)(n * a->h), 1);
-	c->a.qkv = c->qkv = copy_of(a->qkv, n * heads * a->d, a->dt);
-	c->a.o = c->o = copy_of(a->o, n * a->h * a->d, a->dt);
-	c->a.dout = c->dout = copy_of(a->dout, n * a->h * a->d, a->dt);
-	c->a.lse = c->lse = copy_of(a->lse, n * a->h, K_F32);
+	c->bad = zeros(&at, n * a->h);
+	c->a.qkv = c->qkv = copy_of(&at, a->qkv, n * heads * a->d, a->dt);
+	c->a.o = c->o = copy_of(&at, a->o, n * a->h * a->d, a->dt);
+	c->a.dout = c->dout = copy_of(&at, a->dout, n * a->h * a->d, a->dt);
+	c->a.lse = c->lse = copy_of(&at, a->lse, n * a->h, K_F32);
 	clean(c->qkv, a->dt, n * heads, a->d, in);
 	for (int64_t i = 0; i < a->b * a->h; i++) {
 		int64_t b = i / a->h, h = i % a->h;
@@ -143,8 +161,6 @@ copies_make(struct copies *c, const struct k_attn_bwd *a)
 		if (c->bad[i])
 			c->lse[(b * a->h + i % a->h) * a->t + t] = 1e30f;
 	}
-	free(in);
-	free(dep);
 }
 
 /* Keys and values of head g get a NaN from the bad rows that see them. */
@@ -172,9 +188,13 @@ void
 attn_bwd_masked(struct kernels *k, const struct k_attn_bwd *a)
 {
 	int64_t n = a->b * a->t, heads = a->h + 2 * a->g;
+	char *at = cpu_spare(cpu_of(k), copies_bytes(n, a->h, a->g, a->d,
+						     a->t, a->dt, 1));
 	struct copies c;
 
-	copies_make(&c, a);
+	if (cpu_of(k)->plan_only)
+		return;
+	copies_make(&c, a, at);
 	attn_bwd(k, &c.a);
 	for (int64_t i = 0; i < n * a->h; i++)
 		if (c.bad[i])
@@ -182,9 +202,4 @@ attn_bwd_masked(struct kernels *k, const struct k_attn_bwd *a)
 				a->d);
 	for (int64_t i = 0; i < a->b * a->g; i++)
 		mark_keys(a, c.bad, i / a->g, i % a->g);
-	free(c.qkv);
-	free(c.o);
-	free(c.dout);
-	free(c.lse);
-	free(c.bad);
 }

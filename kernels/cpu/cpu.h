@@ -9,6 +9,7 @@
  *
  *	table.c   open, peak           pool.c   the team, scratch
  *	weight.c  weights as tiles     move.c   copies and zeros
+ *	need.c    scratch of a run
  *	gemm.c    matmuls of tiles     plans.c  plans by shape
  *	dnnl.c    its primitives (the only file that includes oneDNN)
  *	matmul.c head.c attn.c rows.c        the entries
@@ -39,7 +40,7 @@ struct cpu_scratch {
 
 /* The largest sizes that any entry asked for. */
 struct cpu_sizes {
-	size_t shared, own, tile, work;
+	size_t shared, spare, own, tile, work;
 };
 
 struct cpu {
@@ -51,6 +52,7 @@ struct cpu {
 	struct gemms *gemms;
 	struct prims *prims;
 	struct cpu_scratch shared;	/* one for an entry's whole work */
+	struct cpu_scratch spare;	/* copies without bad numbers */
 	struct cpu_scratch *own;	/* threads: an entry's tile */
 	struct cpu_scratch *tile;	/* threads: gemm.c's copies of tiles */
 	struct cpu_scratch *work;	/* threads: oneDNN's own */
@@ -80,18 +82,32 @@ void cpu_each(struct cpu *c, int64_t n,
 
 /*
  * Scratch of an entry, asked for before its team starts: at least n bytes in
- * one block, and n bytes for each thread, which a task finds by cpu_own().
- * While only planning the first returns an address that must not be used.
- * cpu_room() makes room for what the plans need.
+ * one block, the same in another for inputs that are not finite, and n bytes
+ * for each thread, which a task finds by cpu_own().  While only planning the
+ * first two return an address that must not be used.  cpu_room() makes room
+ * for what the plans need.  cpu_take() takes all that was asked for; -1: no
+ * memory.
  */
 void *cpu_shared(struct cpu *c, size_t n);
+void *cpu_spare(struct cpu *c, size_t n);
 void cpu_private(struct cpu *c, size_t n);
 void cpu_room(struct cpu *c);
+int cpu_take(struct cpu *c);
 
 static inline void *
 cpu_own(const struct cpu *c, int thread)
 {
 	return c->own[thread].p;
+}
+
+/* The next n bytes of a block, 64-byte aligned. */
+static inline void *
+cpu_carve(char **p, size_t n)
+{
+	void *at = *p;
+
+	*p += (n + 63) & ~(size_t)63;
+	return at;
 }
 
 static inline void
@@ -136,6 +152,11 @@ cpu_finite(const void *p, enum kdtype dt, int64_t n)
 			bad |= !__builtin_isfinite(f[i]);
 	return !bad;
 }
+
+/* --- need.c --- */
+
+size_t cpu_need(struct kernels *k, const struct k_need *s);
+int cpu_reserve(struct kernels *k, size_t bytes, struct err *e);
 
 /* --- gemm.c --- */
 

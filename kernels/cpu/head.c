@@ -17,10 +17,7 @@
 #include "kernels/cpu/weight.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 enum { BUFFER = 64 << 20 };	/* bytes of exponentials, about */
 enum { CHUNK_ROWS = 1024 };
@@ -276,27 +273,27 @@ head_chunk(struct head *h)
 
 /*
  * dw multiplies rows without target by zero, which is not enough where they
- * are not finite.  Returns h, or a copy without such rows, to be freed.
+ * are not finite.  Returns h, or a copy without such rows.
  */
-static void *
-masked_rows(const struct k_ce_head *a)
+static const void *
+masked_rows(struct cpu *c, const struct k_ce_head *a)
 {
 	enum kdtype dt = a->w->dt;
-	int64_t c = a->w->in;
-	size_t row = (size_t)c * kdtype_size(dt);
+	int64_t width = a->w->in;
+	size_t row = (size_t)width * kdtype_size(dt), all = (size_t)a->n * row;
 	void *copy = NULL;
 
+	if (c->plan_only)
+		return cpu_spare(c, all);
 	for (int64_t n = 0; n < a->n; n++) {
 		if (a->target[n] >= 0 ||
-		    cpu_finite(cpu_at(a->h, dt, n * c), dt, c))
+		    cpu_finite(cpu_at(a->h, dt, n * width), dt, width))
 			continue;
-		if (!copy) {
-			copy = xmalloc((size_t)a->n * row);
-			memcpy(copy, a->h, (size_t)a->n * row);
-		}
-		memset(cpu_at(copy, dt, n * c), 0, row);
+		if (!copy)
+			copy = memcpy(cpu_spare(c, all), a->h, all);
+		memset(cpu_at(copy, dt, n * width), 0, row);
 	}
-	return copy;
+	return copy ? copy : a->h;
 }
 
 /* Rows a chunk: whole row tiles, within the buffer. */
@@ -309,25 +306,15 @@ chunk_rows(const struct k_ce_head *a)
 	return cpu_min(r < ROW_TILE ? ROW_TILE : r, a->n);
 }
 
-static void *
-carve(char **p, size_t n)
-{
-	void *at = *p;
-
-	*p += (n + 63) & ~(size_t)63;
-	return at;
-}
-
 void
 cpu_ce_head(struct kernels *k, const struct k_ce_head *a)
 {
 	struct head h = { .c = cpu_of(k), .a = a, .w = a->w->priv };
 	int64_t step = chunk_rows(a), tiles = (step + ROW_TILE - 1) / ROW_TILE;
 	size_t e, stat, z, part;
-	void *copy = a->dh && !h.c->plan_only ? masked_rows(a) : NULL;
 	char *p;
 
-	h.hdw = copy ? copy : a->h;
+	h.hdw = a->dh ? masked_rows(h.c, a) : a->h;
 	h.vp = (a->w->out + 31) / 32 * 32;
 	if (h.vp % 64 == 0)	/* rows a power of two apart share cache sets */
 		h.vp += 32;
@@ -337,14 +324,13 @@ cpu_ce_head(struct kernels *k, const struct k_ce_head *a)
 	part = a->dh ? (size_t)(tiles * h.w->bwd.kn * ROW_TILE * a->w->in) *
 		sizeof *h.part : 0;
 	p = cpu_shared(h.c, e + stat + z + part + 256);
-	h.e = carve(&p, e);
-	h.stat = carve(&p, stat);
-	h.zscale = carve(&p, z);
-	h.part = carve(&p, part);
+	h.e = cpu_carve(&p, e);
+	h.stat = cpu_carve(&p, stat);
+	h.zscale = cpu_carve(&p, z);
+	h.part = cpu_carve(&p, part);
 	cpu_private(h.c, (size_t)(ROW_TILE * h.w->fwd.part) * sizeof(float));
 	for (h.r0 = 0; h.r0 < a->n; h.r0 += step) {
 		h.rows = cpu_min(step, a->n - h.r0);
 		head_chunk(&h);
 	}
-	free(copy);
 }

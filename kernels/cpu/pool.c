@@ -46,25 +46,47 @@ cpu_each(struct cpu *c, int64_t n, void (*fn)(void *arg, int64_t i, int thread),
 	}
 }
 
-static void
+/* 0, or -1 if there is no memory. */
+static int
 grow(struct cpu *c, struct cpu_scratch *s, size_t n)
 {
 	if (s->n >= n)
-		return;
+		return 0;
 	free(s->p);
-	s->n = (n + 4095) & ~(size_t)4095;
-	s->p = xaligned(s->n);
+	n = (n + 4095) & ~(size_t)4095;
+	s->p = aligned_alloc(64, n);
+	s->n = s->p ? n : 0;
 	c->grown++;
+	return s->p ? 0 : -1;
+}
+
+static void
+must_grow(struct cpu *c, struct cpu_scratch *s, size_t n)
+{
+	if (grow(c, s, n) < 0)
+		die("cpu: cannot allocate %zu bytes of scratch", n);
+}
+
+static void *
+block(struct cpu *c, struct cpu_scratch *s, size_t *want, size_t n)
+{
+	cpu_want(want, n);
+	if (c->plan_only)
+		return (void *)(uintptr_t)4096;
+	must_grow(c, s, n);
+	return s->p;
 }
 
 void *
 cpu_shared(struct cpu *c, size_t n)
 {
-	cpu_want(&c->want.shared, n);
-	if (c->plan_only)
-		return (void *)(uintptr_t)4096;
-	grow(c, &c->shared, n);
-	return c->shared.p;
+	return block(c, &c->shared, &c->want.shared, n);
+}
+
+void *
+cpu_spare(struct cpu *c, size_t n)
+{
+	return block(c, &c->spare, &c->want.spare, n);
 }
 
 void
@@ -72,16 +94,31 @@ cpu_private(struct cpu *c, size_t n)
 {
 	cpu_want(&c->want.own, n);
 	for (int t = 0; t < c->threads && !c->plan_only; t++)
-		grow(c, &c->own[t], n);
+		must_grow(c, &c->own[t], n);
 }
 
 void
 cpu_room(struct cpu *c)
 {
 	for (int t = 0; t < c->threads && !c->plan_only; t++) {
-		grow(c, &c->work[t], c->want.work);
-		grow(c, &c->tile[t], c->want.tile);
+		must_grow(c, &c->work[t], c->want.work);
+		must_grow(c, &c->tile[t], c->want.tile);
 	}
+}
+
+int
+cpu_take(struct cpu *c)
+{
+	const struct cpu_sizes *w = &c->want;
+	int rc = grow(c, &c->shared, w->shared);
+
+	rc |= grow(c, &c->spare, w->spare);
+	for (int t = 0; t < c->threads; t++) {
+		rc |= grow(c, &c->own[t], w->own);
+		rc |= grow(c, &c->tile[t], w->tile);
+		rc |= grow(c, &c->work[t], w->work);
+	}
+	return rc;
 }
 
 int64_t

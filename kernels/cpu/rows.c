@@ -157,6 +157,8 @@ cpu_rmsnorm_bwd(struct kernels *k, const struct k_rmsnorm_bwd *a)
 
 	r.part = cpu_shared(r.c, (size_t)(n * a->c) * sizeof(float));
 	cpu_each(r.c, n, rmsnorm_bwd_task, &r);
+	if (r.c->plan_only)
+		return;
 	add_parts(a->dw, a->dw_accumulate, r.part, n, a->c, a->c);
 }
 
@@ -180,7 +182,7 @@ cpu_rope_bwd(struct kernels *k, const struct k_rope_bwd *a)
 	if (a->qw)
 		r.part = cpu_shared(r.c, (size_t)(n * 2 * d) * sizeof(float));
 	cpu_each(r.c, n, rope_bwd_task, &r);
-	if (!a->qw)
+	if (!a->qw || r.c->plan_only)
 		return;
 	add_parts(a->dqw, a->accumulate, r.part, n, d, 2 * d);
 	add_parts(a->dkw, a->accumulate, r.part + d, n, d, 2 * d);
@@ -242,6 +244,8 @@ cpu_sumsq(struct kernels *k, const struct k_sumsq *a)
 
 	r.sums = cpu_shared(r.c, (size_t)n * sizeof *r.sums);
 	cpu_each(r.c, n, sumsq_task, &r);
+	if (r.c->plan_only)
+		return;
 	for (int64_t i = 0; i < n; i++)
 		sum += r.sums[i];
 	a->out[0] = sum;

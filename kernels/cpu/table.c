@@ -174,6 +174,7 @@ cpu_close(struct kernels *k)
 		free(c->work[i].p);
 	}
 	free(c->shared.p);
+	free(c->spare.p);
 	free(c->own);
 	free(c->tile);
 	free(c->work);
@@ -186,6 +187,9 @@ set_entries(struct kernels *k)
 {
 	k->sync = cpu_sync;
 	k->weight_new = cpu_weight_new;
+	k->copies = cpu_copies;
+	k->need = cpu_need;
+	k->reserve = cpu_reserve;
 	k->peak = cpu_peak;
 	k->close = cpu_close;
 #define X(op) k->op = cpu_##op;

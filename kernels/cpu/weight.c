@@ -143,6 +143,30 @@ cpu_weight_free(struct kernels *k, const struct k_weight_free *a)
 	host_weight_free(k, a->w);
 }
 
+static size_t
+tiles_bytes(const struct tiles *t)
+{
+	return t->packed ? t->stride * (size_t)(t->n * t->kn) : 0;
+}
+
+size_t
+cpu_copies(struct kernels *k, enum kdtype dt, int64_t out, int64_t in, int use)
+{
+	struct kweight w = { .dt = dt, .out = out, .in = in, .use = use };
+	struct cpu *c = cpu_of(k);
+	int before = c->plan_only;
+	struct weight *v;
+	size_t n;
+
+	c->plan_only = 1;
+	weight_open(k, &w);
+	v = w.priv;
+	n = tiles_bytes(&v->fwd) + tiles_bytes(&v->bwd);
+	weight_close(k, &w);
+	c->plan_only = before;
+	return n;
+}
+
 struct packing {
 	struct cpu *c;
 	struct kweight *w;

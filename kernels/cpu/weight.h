@@ -31,6 +31,8 @@ struct weight {
 void weight_open(struct kernels *k, struct kweight *w);
 void weight_close(struct kernels *k, struct kweight *w);
 
+size_t cpu_copies(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
+		  int use);
 struct kweight *cpu_weight_new(struct kernels *k, enum kdtype dt,
 			       int64_t out, int64_t in, int use);
 

@@ -4,10 +4,8 @@
 #include "kernels/ref/ref.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 
 enum { MAX_D = 256 };
 
@@ -151,9 +149,8 @@ void
 ref_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 {
 	int64_t q = (a->h + 2 * a->g) * a->d, rep = a->h / a->g;
-	double *p = xcalloc((size_t)a->t, sizeof *p);
+	double *p = ref_scratch(k, a->t);
 
-	(void)k;
 	for (int64_t b = 0; b < a->b; b++)
 		for (int64_t h = 0; h < a->h; h++)
 			for (int64_t t = 0; t < a->t; t++) {
@@ -168,7 +165,6 @@ ref_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 						     a->window, t), t, p, a->o,
 					(n * a->h + h) * a->d);
 			}
-	free(p);
 }
 
 /* Gradients of one query: adds to g (T, Q), doubles, of its sequence. */
@@ -206,9 +202,8 @@ ref_attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
 {
 	int64_t q = (a->h + 2 * a->g) * a->d;
 	size_t size = (size_t)(a->t * q) * sizeof(double);
-	double *g = xmalloc(size);
+	double *g = ref_scratch(k, a->t * q);
 
-	(void)k;
 	for (int64_t b = 0; b < a->b; b++) {
 		memset(g, 0, size);
 		for (int64_t h = 0; h < a->h; h++)
@@ -217,7 +212,6 @@ ref_attn_bwd(struct kernels *k, const struct k_attn_bwd *a)
 		for (int64_t i = 0; i < a->t * q; i++)
 			ref_set(a->dqkv, a->dt, b * a->t * q + i, g[i]);
 	}
-	free(g);
 }
 
 void
@@ -244,9 +238,8 @@ void
 ref_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 {
 	int64_t q = (a->h + 2 * a->g) * a->d, rep = a->h / a->g;
-	double *p = xcalloc((size_t)a->p, sizeof *p);
+	double *p = ref_scratch(k, a->p);
 
-	(void)k;
 	for (int64_t n = 0; n < a->n; n++)
 		for (int64_t h = 0; h < a->h; h++) {
 			int64_t kh = (a->slot[n] * a->g + h / rep) * a->p *
@@ -258,5 +251,4 @@ ref_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 			       a->pos[n], p,
 			       a->o, (n * a->h + h) * a->d);
 		}
-	free(p);
 }

@@ -4,9 +4,7 @@
 #include "kernels/ref/ref.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
 
 void
 ref_matmul_fwd(struct kernels *k, const struct k_matmul_fwd *a)
@@ -114,10 +112,11 @@ void
 ref_ce_head(struct kernels *k, const struct k_ce_head *a)
 {
 	int64_t in = a->w->in, nw = a->w->out * in;
-	double *l = xcalloc((size_t)a->w->out, sizeof *l);
-	double *dw = a->dh ? xcalloc((size_t)nw, sizeof *dw) : NULL;
+	double *l = ref_scratch(k, a->w->out + (a->dh ? nw : 0));
+	double *dw = a->dh ? l + a->w->out : NULL;
 
-	(void)k;
+	for (int64_t i = 0; i < a->w->out + (a->dh ? nw : 0); i++)
+		l[i] = 0;
 	for (int64_t n = 0; n < a->n; n++) {
 		ce_row(a, n, l);
 		if (a->dh && a->target[n] >= 0)
@@ -130,6 +129,4 @@ ref_ce_head(struct kernels *k, const struct k_ce_head *a)
 
 		a->dw[i] = (float)(old + dw[i]);
 	}
-	free(l);
-	free(dw);
 }

@@ -19,6 +19,9 @@ struct kernels *ref_open(void);		/* never NULL */
 KERNEL_OPS(X)
 #undef X
 
+/* n numbers of scratch, not initialized. */
+double *ref_scratch(struct kernels *k, int64_t n);
+
 /* Element i of an array of type dt. */
 static inline double
 ref_get(const void *p, enum kdtype dt, int64_t i)

@@ -185,6 +185,31 @@ guard_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
 	return inner->weight_new(inner, dt, out, in, use);
 }
 
+static inline size_t
+guard_copies(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
+	     int use)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	return inner->copies(inner, dt, out, in, use);
+}
+
+static inline size_t
+guard_need(struct kernels *k, const struct k_need *s)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	return inner->need(inner, s);
+}
+
+static inline int
+guard_reserve(struct kernels *k, size_t bytes, struct err *e)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	return inner->reserve(inner, bytes, e);
+}
+
 static inline double
 guard_peak(struct kernels *k, enum kdtype dt)
 {
@@ -228,6 +253,9 @@ guard_wrap(struct kernels *inner)
 #define X(op) k->op = guard_##op;
 	KERNEL_OPS(X)
 #undef X
+	k->copies = guard_copies;
+	k->need = guard_need;
+	k->reserve = guard_reserve;
 	k->peak = guard_peak;
 	k->close = guard_close;
 	k->priv = g;
