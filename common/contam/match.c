@@ -92,7 +92,7 @@ match_text(struct match *m, struct span text, struct ngram_hits *out,
 	match_ids(m, m->ids.v, m->ids.n, out);
 	if (out->n == i)
 		return 0;
-	align_init(&a, m->x->vocab, text, m->ids.v, m->ids.n);
+	align_init(&a, m->x->bpe, text, m->ids.v, m->ids.n);
 	for (; i < out->n; i++)
 		align_range(&a, &out->v[i].start, &out->v[i].end);
 	align_clear(&a);

@@ -146,7 +146,7 @@ take_ids(const struct passages *p, struct passages_scratch *s,
 		return -1;
 	GROW(b->end, b->end_cap, b->ntok + s->ids.n);
 	GROW(b->id, b->id_cap, b->ntok + s->ids.n);
-	n = align_ends(p->vocab, text, s->ids.v, s->ids.n, b->end + b->ntok);
+	n = align_ends(p->bpe, text, s->ids.v, s->ids.n, b->end + b->ntok);
 	if (n)
 		memcpy(b->id + b->ntok, s->ids.v, n * sizeof(*b->id));
 	b->ntok += n;

@@ -1,12 +1,12 @@
 /*
  * align.c - where in a text its tokens are
  *
- * The text as the tokenizer splits it is made in `norm`, with the origin of
- * each of its bytes.  The tokens are then laid on it one after another.  Two
- * things are not part of it.  One is the space that the tokenizer puts before
- * a text, or before each section after an added token.  The other is the
- * unknown token, which goes as far as the next token is found; so does what
- * bpe_units() gives for a character that SentencePiece cannot express.
+ * The text goes through the steps of bpe.c once more: added tokens are cut out
+ * by bpe_added_next(), what is between them is normalized, cut again and given
+ * the space that the tokenizer puts in front.  The result of each step is a
+ * layer, whose bytes know where in the text they come from.  The tokens of a
+ * section are then laid on its last layer one after another; they cover it.  As
+ * in bpe_spm.c, a space stands for U+2581.
  */
 #include "tokenizer/align.h"
 
@@ -16,11 +16,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
-#include "tokenizer/bpe_added_priv.h"
-
-struct align_origin {
-	uint32_t start, end;	/* in the text */
-};
+#include "tokenizer/bpe_priv.h"
 
 /* An id's bytes; those of bpe_units() from v->n on are one byte each. */
 static struct span
@@ -39,46 +35,61 @@ is_unknown(const struct vocab *v, uint32_t id)
 	return id == v->unk || (id >= v->n && v->kind == VOCAB_SENTENCEPIECE);
 }
 
-/* --- the text as the tokenizer splits it --- */
+/* --- layers --- */
 
 /* one: the n bytes come from [start, end) as a whole, else one from each. */
 static void
-put(struct align *x, const char *p, size_t n, size_t start, size_t end,
+put(struct align_layer *to, const char *p, size_t n, size_t start, size_t end,
     int one)
 {
 	size_t i;
 
-	GROW(x->from, x->cap, x->norm.n + n);
+	GROW(to->from, to->cap, to->text.n + n);
 	for (i = 0; i < n; i++)
-		x->from[x->norm.n + i] = (struct align_origin){
+		to->from[to->text.n + i] = (struct align_place){
 			(uint32_t)(one ? start : start + i),
 			(uint32_t)(one ? end : start + i + 1)};
-	buf_put(&x->norm, p, n);
+	buf_put(&to->text, p, n);
+}
+
+/* Is the character t, or what normalization makes of it, a boundary? */
+static int
+is_boundary(struct span t, struct buf *tmp)
+{
+	unsigned len;
+
+	if (uc_nfc_boundary(uc_next(t.p, t.n, &len)))
+		return 1;
+	return !uc_nfc(t, tmp) && tmp->n &&
+		uc_nfc_boundary(uc_next(tmp->p, tmp->n, &len));
 }
 
 /* End of the characters that are normalized together with the one at a. */
 static size_t
-segment_end(struct span t, size_t a)
+segment_end(struct span t, size_t a, struct buf *tmp)
 {
 	unsigned len;
 	size_t b;
 
 	uc_next(t.p + a, t.n - a, &len);
-	for (b = a + len; b < t.n; b += len)
-		if (uc_nfc_boundary(uc_next(t.p + b, t.n - b, &len)))
+	for (b = a + len; b < t.n; b += len) {
+		uc_next(t.p + b, t.n - b, &len);
+		if (is_boundary((struct span){t.p + b, len}, tmp))
 			break;
+	}
 	return b;
 }
 
 /*
- * The segment t[a..b), whose normal form is in tmp.  What is equal at both
- * ends comes from the same bytes.
+ * The segment t[a..b), whose normal form is new.  What is equal at both ends
+ * comes from the same bytes.
  */
 static void
-put_changed(struct align *x, size_t a, size_t b)
+put_changed(struct align_layer *to, const char *t, size_t a, size_t b,
+	    struct span new)
 {
-	const char *t = x->text.p, *q = x->tmp.p;
-	size_t n = x->tmp.n, k = 0, m = 0, least;
+	const char *q = new.p;
+	size_t n = new.n, k = 0, m = 0, least;
 
 	least = b - a < n ? b - a : n;
 	while (k < least && t[a + k] == q[k])
@@ -90,235 +101,248 @@ put_changed(struct align *x, size_t a, size_t b)
 		m++;
 	while (m && utf8_is_cont(q[n - m]))
 		m--;
-	put(x, q, k, a, a + k, 0);
-	put(x, q + k, n - k - m, a + k, b - m, 1);
-	put(x, q + n - m, m, b - m, b, 0);
+	put(to, q, k, a, a + k, 0);
+	put(to, q + k, n - k - m, a + k, b - m, 1);
+	put(to, q + n - m, m, b - m, b, 0);
 }
 
+/* The text [a, end) as it is, or in normalization form C. */
 static void
-normalize(struct align *x)
+first_layer(struct align *x, size_t a, size_t end)
 {
-	struct span t = x->text, s;
-	size_t a, b;
+	struct span t = {x->text.p, end}, s;
+	size_t b;
 
-	for (a = 0; a < t.n; a = b) {
-		b = x->v->nfc ? segment_end(t, a) : a + 1;
-		s = (struct span){t.p + a, b - a};
-		if (x->v->kind == VOCAB_SENTENCEPIECE && *s.p == ' ' &&
-		    s.n == 1)
-			put(x, VOCAB_SPACE, 3, a, b, 1);
-		else if (s.n > 1 && !uc_nfc(s, &x->tmp))
-			put_changed(x, a, b);
-		else
-			put(x, s.p, s.n, a, b, 0);
+	buf_reset(&x->one.text);
+	if (!x->b->v->nfc) {
+		put(&x->one, t.p + a, end - a, a, end, 0);
+		return;
 	}
-}
-
-/* --- tokens on it --- */
-
-static int
-matches(const struct align *x, size_t p, struct span s)
-{
-	return s.n <= x->norm.n - p && !memcmp(x->norm.p + p, s.p, s.n);
-}
-
-/* After an unknown token at p: where next (n 0: none) may begin. */
-static size_t
-skip_unknown(const struct align *x, size_t p, struct span next)
-{
-	size_t end = x->norm.n;
-
-	do {
-		for (p += p < end; p < end && utf8_is_cont(x->norm.p[p]); p++)
-			;
-	} while (p < end && next.n && !matches(x, p, next));
-	return p;
-}
-
-/* Is it matched in a text where U+2581 has replaced the spaces? */
-static int
-sees_marks(const struct align *x, const struct vocab_special *s)
-{
-	return x->v->kind == VOCAB_SENTENCEPIECE && s->normalized &&
-		!x->v->metaspace;
-}
-
-/* White space at p that s may strip. */
-static size_t
-white(const struct align *x, const struct vocab_special *s, size_t p)
-{
-	size_t n = x->norm.n - p;
-	unsigned len = 0;
-
-	if (matches(x, p, span_str(VOCAB_SPACE)))
-		return x->from[p].start == x->from[p + 1].start &&
-			!sees_marks(x, s) ? 3 : 0;	/* was a space */
-	if (n && (uc_class(uc_next(x->norm.p + p, n, &len)) & UC_SPACE))
-		return len;
-	return 0;
-}
-
-/* An added token's text as it is in norm. */
-static struct span
-added_text(const struct align *x, const struct vocab_special *s,
-	   struct buf *tmp)
-{
-	struct span t = s->text;
-
-	if (x->v->nfc && !uc_nfc(t, tmp))
-		return buf_span(tmp);
-	if (x->v->kind != VOCAB_SENTENCEPIECE)
-		return t;
-	buf_reset(tmp);
-	if (sees_marks(x, s) && x->v->sp_prepend == VOCAB_PREPEND_EACH)
-		buf_puts(tmp, VOCAB_SPACE);
-	for (size_t i = 0; i < t.n; i++)
-		if (t.p[i] == ' ')
-			buf_puts(tmp, VOCAB_SPACE);
+	for (; a < end; a = b) {
+		b = segment_end(t, a, &x->tmp);
+		s = (struct span){t.p + a, b - a};
+		if (s.n > 1 && !uc_nfc(s, &x->tmp))
+			put_changed(&x->one, t.p, a, b, buf_span(&x->tmp));
 		else
-			buf_putc(tmp, t.p[i]);
-	return buf_span(tmp);
-}
-
-/* Does the next token, cut out first, keep this one from stripping at p? */
-static int
-is_taken(const struct align *x, const struct vocab_special *s,
-	 const struct vocab_special *next, size_t p)
-{
-	struct buf tmp = {0};
-	int rc;
-
-	if (!s->normalized || !next || next->special || next->normalized)
-		return 0;
-	rc = next->lstrip || matches(x, p, added_text(x, next, &tmp));
-	buf_clear(&tmp);
-	return rc;
-}
-
-/* Is added token s, spelled t, cut out at p? */
-static int
-is_cut(const struct align *x, const struct vocab_special *s,
-       const struct vocab_special *next, size_t p, struct span t)
-{
-	struct span all = buf_span(&x->norm);
-
-	if (!matches(x, p, t))
-		return 0;
-	if (is_taken(x, s, next, p + t.n))
-		all.n = p + t.n;
-	return !s->single_word || !bpe_added_in_word(all, p, p + t.n);
+			put(&x->one, s.p, s.n, a, b, 0);
+	}
 }
 
 /*
- * The end of an added token at p, with what it strips; 0: it is not there.
- * put: a space before p is not part of norm.
+ * Layer two from one[a..b): a space in front if space is set, and a space for
+ * each U+2581 if marks is.
  */
-static size_t
-added_end(const struct align *x, const struct vocab_special *s,
-	  const struct vocab_special *next, size_t p, int put)
-{
-	struct buf tmp = {0};
-	struct span t = added_text(x, s, &tmp);
-	size_t n = 1;
-	int found;
-
-	if (put && sees_marks(x, s) &&
-	    x->v->sp_prepend == VOCAB_PREPEND_EACH)
-		t = (struct span){t.p + 3, t.n - 3};
-	while (!(found = is_cut(x, s, next, p, t)) && s->lstrip && n)
-		p += n = matches(x, p, t) ? t.n : white(x, s, p);
-	p = found ? p + t.n : 0;
-	buf_clear(&tmp);
-	for (n = p; p && n && s->rstrip && !is_taken(x, s, next, p); p += n)
-		n = white(x, s, p);
-	return p;
-}
-
-/* Is the space in front of a section's first token, at p, put there? */
-static int
-space_is_put(const struct align *x, struct span space, size_t p,
-	     const struct vocab_special *prev)
-{
-	if (x->v->sp_prepend == VOCAB_PREPEND_EACH)
-		return !prev || !prev->normalized;
-	return !matches(x, p, space);
-}
-
-/* at[i] is where token i begins in norm, at[n] the end of the last one. */
 static void
-lay(const struct align *x, const uint32_t *ids, size_t n, size_t *at)
+second_layer(struct align *x, size_t a, size_t b, int space, int marks)
 {
-	int sp = x->v->kind == VOCAB_SENTENCEPIECE;
-	struct span space = span_str(sp ? VOCAB_SPACE : " ");
-	const struct vocab_special *cut = NULL;	/* token i, if cut out */
-	size_t i, p = 0, end;
+	const struct align_place *from = x->one.from;
+	const char *p = x->one.text.p;
+	size_t n;
 
-	for (i = 0; i < n; i++) {
-		struct span s = token_of(x->v, ids[i]);
-		int known = i + 1 < n && !is_unknown(x->v, ids[i + 1]);
-		int put = (i == 0 || cut) && space_is_put(x, space, p, cut);
+	buf_reset(&x->two.text);
+	if (space)
+		put(&x->two, " ", 1, from[a].start, from[a].start, 1);
+	for (; a < b; a += n) {
+		int mark = marks && b - a >= 3 &&
+			!memcmp(p + a, VOCAB_SPACE, 3);
 
-		at[i] = p;
-		cut = vocab_added(x->v, ids[i]);
-		if (cut && !cut->special && (end = added_end(x, cut, i + 1 < n ?
-		    vocab_added(x->v, ids[i + 1]) : NULL, p, put))) {
-			p = end;
-			continue;
-		}
-		cut = NULL;
-		if (is_unknown(x->v, ids[i])) {
-			p = skip_unknown(x, p, known ?
-					 token_of(x->v, ids[i + 1]) :
-					 (struct span){NULL, 0});
-			continue;
-		}
-		if (put && s.n >= space.n && !memcmp(s.p, space.p, space.n))
-			s = (struct span){s.p + space.n, s.n - space.n};
-		p += s.n < x->norm.n - p ? s.n : x->norm.n - p;
+		n = mark ? 3 : 1;
+		put(&x->two, mark ? " " : p + a, 1, from[a].start,
+		    from[a + n - 1].end, 1);
 	}
-	at[n] = p;
+}
+
+/* --- tokens on a section --- */
+
+/* Token x->n is [a, b) of a layer. */
+static void
+place(struct align *x, const struct align_layer *l, size_t a, size_t b)
+{
+	if (x->n < x->nids)
+		x->at[x->n++] = (struct align_place){l->from[a].start,
+			l->from[b - 1].end};
+}
+
+/* The length of what a token spells, with a space for U+2581. */
+static size_t
+spelled(const struct vocab *v, uint32_t id)
+{
+	struct span t = token_of(v, id);
+	size_t n = t.n, i;
+
+	if (v->kind != VOCAB_SENTENCEPIECE)
+		return n;
+	for (i = 0; i + 3 <= t.n; i++)
+		if (!memcmp(t.p + i, VOCAB_SPACE, 3))
+			n -= 2;
+	return n;
+}
+
+/* The length of the unknown token id at p[a], in a chunk p[0..n). */
+static size_t
+unknown(struct align *x, uint32_t id, const char *p, size_t n, size_t a,
+	size_t *pos)
+{
+	const struct bpe *b = x->b;
+	unsigned len = 1;
+	size_t to = a + 1;
+
+	if (b->merge.spm && id < b->v->n)
+		return bpe_spm_unknown(b->merge.spm, p, n, pos);
+	if (b->merge.spm) {
+		uc_next(p + a, n - a, &len);
+		return len;
+	}
+	for (; b->v->fuse_unk && to < n &&
+	     b->merge.byte_id[(uint8_t)p[to]] == UINT32_MAX; to++)
+		;
+	return to - a;
+}
+
+static void
+lay_chunk(struct align *x, const struct align_layer *l, size_t from, size_t to)
+{
+	const char *p = l->text.p + from;
+	size_t n = to - from, a = 0, len, pos = 0;
+	uint32_t id;
+
+	for (; a < n && x->n < x->nids; a += len) {
+		id = x->ids[x->n];
+		len = is_unknown(x->b->v, id) ?
+			unknown(x, id, p, n, a, &pos) : spelled(x->b->v, id);
+		if (len == 0 || len > n - a)
+			len = n - a;
+		place(x, l, from + a, from + a + len);
+	}
+}
+
+/* Unknown bytes fuse within a pre-token. */
+static int
+needs_split(const struct bpe *b)
+{
+	return b->v->kind == VOCAB_BYTE_LEVEL && b->v->fuse_unk &&
+		b->v->unk >= 0;
+}
+
+static void
+lay(struct align *x, const struct align_layer *l, size_t a, size_t b)
+{
+	const struct bpe *bpe = x->b;
+	uint32_t ends[64];
+	size_t pos = 0, from = a, k, i;
+	struct err ignore = {0};	/* bpe_units() would have failed */
+
+	if (!needs_split(bpe)) {
+		lay_chunk(x, l, a, b);
+		return;
+	}
+	if (!x->split)
+		x->split = split_scratch_new(bpe->split);
+	while (pos < b - a &&
+	       (k = split_next(bpe->split, x->split, l->text.p + a, b - a,
+			       &pos, ends, 64, &ignore)))
+		for (i = 0; i < k; from = a + ends[i++])
+			lay_chunk(x, l, from, a + ends[i]);
+}
+
+/* One[a..b), in which there is no added token: section() of bpe.c. */
+static void
+section(struct align *x, size_t a, size_t b, int first)
+{
+	const struct vocab *v = x->b->v;
+	struct span t = {x->one.text.p + a, b - a};
+	int space = v->add_prefix_space && t.n && *t.p != ' ';
+
+	if (a >= b)
+		return;
+	if (v->metaspace)
+		space = bpe_spm_puts(v->sp_prepend, t, first);
+	if (!v->metaspace && !space) {
+		lay(x, &x->one, a, b);
+		return;
+	}
+	second_layer(x, a, b, space, v->metaspace);
+	lay(x, &x->two, 0, x->two.text.n);
+}
+
+/* The text [a, b) between raw added tokens: normalized() of bpe.c. */
+static void
+between(struct align *x, size_t a, size_t b, int first)
+{
+	struct bpe_added_cut c = {.next = 0, .stop = 0};
+	const struct bpe_added *added = x->b->normal;
+	const struct vocab *v = x->b->v;
+	struct span t = {x->text.p + a, b - a};
+	size_t from = 0;
+
+	if (a >= b)
+		return;
+	first_layer(x, a, b);
+	if (x->b->merge.spm && !v->metaspace) {
+		struct align_layer one = x->one;
+
+		second_layer(x, 0, one.text.n,
+			     bpe_spm_puts(v->sp_prepend, t, first), 1);
+		x->one = x->two;
+		x->two = one;
+	}
+	t = buf_span(&x->one.text);
+	for (; added && bpe_added_next(added, t, &c); from = c.stop) {
+		section(x, from, c.start, first && from == 0);
+		place(x, &x->one, c.start, c.stop);
+	}
+	section(x, from, t.n, first && from == 0);
 }
 
 void
-align_init(struct align *x, const struct vocab *v, struct span text,
+align_init(struct align *x, const struct bpe *b, struct span text,
 	   const uint32_t *ids, size_t nids)
 {
-	*x = (struct align){.v = v, .text = text};
+	struct bpe_added_cut c = {.next = 0, .stop = 0};
+	size_t from = 0;
+
+	*x = (struct align){.b = b, .text = text, .ids = ids, .nids = nids};
 	x->at = xreallocarray(NULL, nids + 1, sizeof(*x->at));
-	normalize(x);
-	lay(x, ids, nids, x->at);
+	for (; b->raw && bpe_added_next(b->raw, text, &c); from = c.stop) {
+		between(x, from, c.start, from == 0);
+		if (x->n < nids)
+			x->at[x->n++] = (struct align_place){
+				(uint32_t)c.start, (uint32_t)c.stop};
+	}
+	between(x, from, text.n, from == 0);
+	while (x->n < nids)	/* ids of another text */
+		x->at[x->n++] = (struct align_place){(uint32_t)text.n,
+			(uint32_t)text.n};
+	split_scratch_free(x->split);
+	buf_clear(&x->one.text);
+	buf_clear(&x->two.text);
+	buf_clear(&x->tmp);
+	free(x->one.from);
+	free(x->two.from);
 }
 
 void
 align_clear(struct align *x)
 {
 	free(x->at);
-	free(x->from);
-	buf_clear(&x->norm);
-	buf_clear(&x->tmp);
-}
-
-/* Where in the text the bytes of norm that a token covers come from. */
-static void
-origin(const struct align *x, size_t from, size_t to, size_t *a, size_t *b)
-{
-	*a = from < x->norm.n ? x->from[from].start : x->text.n;
-	*b = to > from ? x->from[to - 1].end : *a;
 }
 
 void
 align_range(const struct align *x, uint32_t *start, uint32_t *end)
 {
+	uint32_t a = x->at[*start].start, b = a, i;
 	struct span t = x->text;
-	size_t a, b;
 
-	origin(x, x->at[*start], x->at[*end], &a, &b);
+	for (i = *start; i < *end; i++) {	/* stripped text may overlap */
+		a = x->at[i].start < a ? x->at[i].start : a;
+		b = x->at[i].end > b ? x->at[i].end : b;
+	}
 	while (a && a < t.n && utf8_is_cont(t.p[a]))
 		a--;
 	while (b < t.n && utf8_is_cont(t.p[b]))
 		b++;
-	*start = (uint32_t)a;
-	*end = (uint32_t)b;
+	*start = a;
+	*end = b;
 }
 
 /* --- ends of all tokens --- */
@@ -347,10 +371,11 @@ spells(const struct vocab *v, uint32_t id, const char *p, size_t n)
 }
 
 size_t
-align_ends(const struct vocab *v, struct span text, uint32_t *ids, size_t n,
+align_ends(const struct bpe *b, struct span text, uint32_t *ids, size_t n,
 	   uint32_t *end)
 {
-	size_t i, at = 0, m = 0, len, from, to;
+	const struct vocab *v = b->v;
+	size_t i, at = 0, m = 0, len, to;
 	struct align x;
 
 	for (i = 0; i < n; i++) {
@@ -361,11 +386,9 @@ align_ends(const struct vocab *v, struct span text, uint32_t *ids, size_t n,
 	}
 	if (i == n && at == text.n)
 		return n;
-	align_init(&x, v, text, ids, n);
+	align_init(&x, b, text, ids, n);
 	for (i = at = 0; i < n; i++, at = to) {
-		origin(&x, x.at[i], x.at[i + 1], &from, &to);
-		if (i + 1 == n)
-			to = text.n;
+		to = i + 1 == n ? text.n : x.at[i].end;
 		if (to <= at) {
 			to = at;
 			continue;

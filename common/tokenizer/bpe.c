@@ -12,18 +12,8 @@
 
 #include "base/mem.h"
 #include "text/unicode.h"
-#include "tokenizer/bpe_added_priv.h"
 #include "tokenizer/bpe_cache_priv.h"
-#include "tokenizer/split.h"
-
-struct bpe {
-	const struct vocab *v;
-	struct split *split;
-	struct bpe_merge merge;
-	struct bpe_shared *shared;
-	struct bpe_added *raw, *normal;	/* before and after normalization */
-	int missing;		/* some byte has no token */
-};
+#include "tokenizer/bpe_priv.h"
 
 struct bpe_enc {
 	const struct bpe *b;

@@ -215,6 +215,26 @@ bpe_spm_symbols(const struct bpe_spm *b, const char *p, size_t n, uint32_t *id)
 	return k;
 }
 
+size_t
+bpe_spm_unknown(const struct bpe_spm *b, const char *p, size_t n, size_t *pos)
+{
+	uint32_t id[4];
+	size_t len = 0;
+	unsigned k;
+
+	for (; *pos < n; *pos += k) {
+		uint32_t x = char_id(b, uc_next(p + *pos, n - *pos, &k));
+		int known = x != UINT32_MAX;
+
+		if (!known && fallback(b, p + *pos, k, id))
+			continue;
+		if (len && (known || !b->v->fuse_unk))
+			break;
+		len += known ? 0 : k;
+	}
+	return len;
+}
+
 /* With Metaspace's split, also before each space. */
 size_t
 bpe_spm_next(const struct bpe_spm *b, const char *p, size_t n, size_t *pos,
@@ -243,14 +263,21 @@ bpe_spm_next(const struct bpe_spm *b, const char *p, size_t n, size_t *pos,
 	return k;
 }
 
+int
+bpe_spm_puts(enum vocab_prepend how, struct span t, int first)
+{
+	int has = t.n && (t.p[0] == ' ' || starts_space(t));
+
+	return t.n && (how == VOCAB_PREPEND_EACH ||
+		       (how == VOCAB_PREPEND_ALWAYS && !has) ||
+		       (how == VOCAB_PREPEND_FIRST && !has && first));
+}
+
 struct span
 bpe_spm_text(enum vocab_prepend how, struct span t, int first, struct buf *tmp)
 {
 	const char *s = memmem(t.p, t.n, VOCAB_SPACE, 3);
-	int has = t.n && (t.p[0] == ' ' || s == t.p);
-	int put = t.n && (how == VOCAB_PREPEND_EACH ||
-			  (how == VOCAB_PREPEND_ALWAYS && !has) ||
-			  (how == VOCAB_PREPEND_FIRST && !has && first));
+	int put = bpe_spm_puts(how, t, first);
 
 	if (!s && !put)
 		return t;

@@ -28,8 +28,8 @@ holds(struct span a, struct span b)
 }
 
 static void
-check_run(const struct vocab *v, struct span text, const uint32_t *ids,
-	  size_t nids, uint32_t a, uint32_t b)
+check_run(const struct vocab *v, const struct bpe *bpe, struct span text,
+	  const uint32_t *ids, size_t nids, uint32_t a, uint32_t b)
 {
 	struct { uint32_t start, end; } h = {a, b};
 	struct align at;
@@ -37,7 +37,7 @@ check_run(const struct vocab *v, struct span text, const uint32_t *ids,
 	struct span own, piece;
 	struct err e = {0};
 
-	align_init(&at, v, text, ids, nids);
+	align_init(&at, bpe, text, ids, nids);
 	align_range(&at, &h.start, &h.end);
 	align_clear(&at);
 	assert_true(h.start <= h.end && h.end <= text.n);
@@ -92,7 +92,7 @@ runs(void **state)
 				  &(struct err){0});
 			for (a = 0; a < ids.n; a++)
 				for (b = a + 1; b <= ids.n; b++)
-					check_run(v, span_str(texts[i]),
+					check_run(v, bpe, span_str(texts[i]),
 						  ids.v, ids.n, a, b);
 		}
 		bpe_enc_free(enc);
@@ -106,16 +106,29 @@ runs(void **state)
 struct by_hand {
 	struct vocab v;
 	struct span token[8];
+	uint8_t flags[8];
 };
+
+static struct bpe *
+bpe_of(const struct vocab *v)
+{
+	struct err e = {0};
+	struct bpe *b = bpe_new(v, &e);
+
+	if (!b)
+		fail_msg("%s", e.msg);
+	return b;
+}
 
 static void
 at(const struct vocab *v, const char *text, const uint32_t *ids, size_t n,
    const uint32_t (*want)[2])
 {
+	struct bpe *b = bpe_of(v);
 	struct align a;
 	size_t i;
 
-	align_init(&a, v, span_str(text), ids, n);
+	align_init(&a, b, span_str(text), ids, n);
 	for (i = 0; i < n; i++) {
 		uint32_t start = (uint32_t)i, end = start + 1;
 
@@ -124,6 +137,7 @@ at(const struct vocab *v, const char *text, const uint32_t *ids, size_t n,
 		assert_int_equal(end, want[i][1]);
 	}
 	align_clear(&a);
+	bpe_free(b);
 }
 
 static void
@@ -140,15 +154,17 @@ places(void **state)
 	for (i = 0; i < 8; i++)
 		x.token[i] = span_str(bytes[i]);
 	x.v.token = x.token;
+	x.v.flags = x.flags;
 	/* two characters that become one; one in two tokens */
 	at(&x.v, "ae\xcc\x81" "a", (uint32_t[]){1, 0, 1}, 3,
 	   (uint32_t[][2]){{0, 1}, {1, 4}, {4, 5}});
 	at(&x.v, "a\xc3\xa9", (uint32_t[]){1, 3, 4}, 3,
 	   (uint32_t[][2]){{0, 1}, {1, 3}, {1, 3}});
 	/* a space put in front, and one of the text */
+	x.v.add_prefix_space = 1;
 	at(&x.v, "a a", (uint32_t[]){2, 2}, 2,
 	   (uint32_t[][2]){{0, 1}, {1, 3}});
-	x.v.nfc = 0;
+	x.v.nfc = x.v.add_prefix_space = 0;
 	x.v.kind = VOCAB_SENTENCEPIECE;
 	x.v.sp_prepend = VOCAB_PREPEND_EACH;
 	at(&x.v, "a a  a", (uint32_t[]){5, 5, 6, 5}, 4,
@@ -157,11 +173,13 @@ places(void **state)
 	   (uint32_t[][2]){{0, 0}, {0, 2}});
 	/* unknown characters, one or several in a token */
 	x.v.unk = 7;
+	x.v.fuse_unk = 1;
 	at(&x.v, "a\xe4\xb8\xad\xe4\xb8\xad a\xe4\xb8\xad",
-	   (uint32_t[]){1, 7, 5, 7}, 4,
+	   (uint32_t[]){5, 7, 5, 7}, 4,
 	   (uint32_t[][2]){{0, 1}, {1, 7}, {7, 9}, {9, 12}});
-	at(&x.v, "\xe4\xb8\xad\xe4\xb8\xad" "a", (uint32_t[]){7, 7, 1}, 3,
-	   (uint32_t[][2]){{0, 3}, {3, 6}, {6, 7}});
+	x.v.fuse_unk = 0;
+	at(&x.v, "\xe4\xb8\xad\xe4\xb8\xad" "a", (uint32_t[]){6, 7, 7, 1}, 4,
+	   (uint32_t[][2]){{0, 0}, {0, 3}, {3, 6}, {6, 7}});
 }
 
 /* Ends and ids left of the tokens of a text. */
@@ -170,15 +188,17 @@ ends(const struct vocab *v, const char *text, const uint32_t *ids, size_t n,
      const uint32_t (*want)[2], size_t nwant)
 {
 	uint32_t id[8], end[8];
+	struct bpe *b = bpe_of(v);
 	size_t i;
 
 	if (n)
 		memcpy(id, ids, n * sizeof(*id));
-	assert_int_equal(align_ends(v, span_str(text), id, n, end), nwant);
+	assert_int_equal(align_ends(b, span_str(text), id, n, end), nwant);
 	for (i = 0; i < nwant; i++) {
 		assert_int_equal(end[i], want[i][0]);
 		assert_int_equal(id[i], want[i][1]);
 	}
+	bpe_free(b);
 }
 
 /* U+2581 is a space; a token that differs from its bytes loses its id. */
@@ -190,20 +210,24 @@ ends_of_tokens(void **state)
 		span_str("\xe2\x96\x81" "a"), span_str("b"),
 		span_str("<unk>"), span_str("\xe2\x96\x81"),
 		span_str("a"), span_str("\xc3\xa9"), span_str("\xc3"),
-		span_str("\xa9"), span_str(" "),
+		span_str("\xa9"),
 	};
+	uint8_t flags[8] = {0};
 	struct vocab v = {
-		.kind = VOCAB_SENTENCEPIECE, .n = 9, .unk = 2, .token = token
+		.kind = VOCAB_SENTENCEPIECE, .n = 8, .unk = 2, .token = token,
+		.flags = flags,
 	};
 
 	(void)state;
 	ends(&v, " ab\xe2\x96\x81" "a", (uint32_t[]){0, 1, 0}, 3,
 	     (uint32_t[][2]){{2, 0}, {3, 1}, {7, OTHER}}, 3);
 	/* a space put in front, as part of a token and as one of its own */
+	v.sp_prepend = VOCAB_PREPEND_EACH;
 	ends(&v, "ab", (uint32_t[]){0, 1}, 2,
 	     (uint32_t[][2]){{1, OTHER}, {2, 1}}, 2);
 	ends(&v, "b a", (uint32_t[]){3, 1, 0}, 3,
 	     (uint32_t[][2]){{1, 1}, {3, 0}}, 2);
+	v.sp_prepend = VOCAB_PREPEND_NEVER;
 	ends(&v, " a\xe4\xb8\xad", (uint32_t[]){0, 2}, 2,
 	     (uint32_t[][2]){{2, 0}, {5, OTHER}}, 2);
 	v.kind = VOCAB_BYTE_LEVEL;

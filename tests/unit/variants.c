@@ -32,7 +32,7 @@ same_ids(const char *name, struct span text, const struct json *want,
 
 /* Ends ascend to the end of the text. */
 static void
-all_placed(const char *name, const struct vocab *v, struct span text,
+all_placed(const char *name, const struct bpe *b, struct span text,
 	   const struct ids *ids)
 {
 	uint32_t *end = calloc(ids->n + 1, sizeof(*end)), at = 0;
@@ -41,7 +41,7 @@ all_placed(const char *name, const struct vocab *v, struct span text,
 
 	if (ids->n)
 		memcpy(copy, ids->v, ids->n * sizeof(*copy));
-	n = align_ends(v, text, copy, ids->n, end);
+	n = align_ends(b, text, copy, ids->n, end);
 	for (size_t i = 0; i < n; i++) {
 		if (end[i] <= at || end[i] > text.n)
 			fail_msg("%s: \"%.*s\": token %zu ends at %u after %u",
@@ -57,12 +57,12 @@ all_placed(const char *name, const struct vocab *v, struct span text,
 
 /* Added tokens, with what they strip. */
 static void
-added_placed(const char *name, const struct vocab *v, struct span text,
+added_placed(const char *name, const struct bpe *b, struct span text,
 	     const struct ids *ids, const struct json *at)
 {
 	struct align a;
 
-	align_init(&a, v, text, ids->v, ids->n);
+	align_init(&a, b, text, ids->v, ids->n);
 	for (size_t i = 0; i < at->n; i++) {
 		const struct json *w = at->kids[i].kids;
 		uint32_t start = (uint32_t)w[0].i, end = start + 1;
@@ -107,8 +107,8 @@ one(const char *name, const struct vocab *v, const struct json *cases)
 			same_ids(name, t, want, &ids);
 		ids.n = 0;
 		bpe_units(c, t, &ids, &(struct err){0});
-		all_placed(name, v, t, &ids);
-		added_placed(name, v, t, &ids,
+		all_placed(name, b, t, &ids);
+		added_placed(name, b, t, &ids,
 			     json_get(&cases->kids[i], "at"));
 	}
 	free(ids.v);
