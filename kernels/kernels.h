@@ -95,7 +95,7 @@ struct kernels;
 /*
  * A matrix (out, in) that multiplies activations.  data is the device copy,
  * row-major, type dt.  A table may also keep packed copies: after any write
- * to data except by adamw(), call weight_update before the next matmul.
+ * to data, adamw() included, call weight_update before the next matmul.
  * The struct is host memory, read-only for callers.
  */
 struct kweight {
@@ -387,34 +387,9 @@ struct k_ce_head {
 	int accumulate;		/* of dw */
 };
 
-/* --- optimizer --- */
+/* --- losses, gradients, optimizer --- */
 
-/*
- * One step of AdamW on n numbers, g' = gscale * g, t the step from 1:
- *	m = beta1 * m + (1 - beta1) * g';  v = beta2 * v + (1 - beta2) * g'^2
- *	p -= lr * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) +
- *		   decay * p)
- * then p, the master copy, rounded to wdt, is written to w, or to
- * weight->data, whose packed copies are updated.
- */
-struct k_adamw {
-	int64_t n;
-	float *p, *m, *v;	/* (n) */
-	const float *g;		/* (n) */
-	double lr, beta1, beta2, eps, decay;	/* decay 0: none */
-	double gscale;
-	int64_t t;
-	struct kweight *weight;	/* n == out * in, or NULL */
-	void *w;		/* (n) where weight is NULL */
-	enum kdtype wdt;
-};
-
-/* out[0] = sum of g^2, in double, in fixed order; NaN and inf propagate. */
-struct k_sumsq {
-	int64_t n;
-	const float *g;		/* (n) */
-	double *out;		/* (1) */
-};
+#include "kernels/k_optim.h"
 
 /* --- conversion --- */
 
@@ -434,7 +409,8 @@ struct k_cast {
 	X(embed_fwd) X(embed_bwd) X(rmsnorm_fwd) X(rmsnorm_bwd) \
 	X(matmul_fwd) X(matmul_dx) X(matmul_dw) X(rope_fwd) X(rope_bwd) \
 	X(attn_fwd) X(attn_bwd) X(kv_put) X(attn_cache) \
-	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(adamw) X(sumsq) X(cast)
+	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(loss_sum) X(sumsq) X(clip) \
+	X(adamw) X(cast)
 
 /* --- scratch --- */
 
@@ -457,7 +433,7 @@ struct k_need {
 	const struct k_need_layer *layer;
 	int64_t b, last_b, t;
 	int64_t rows, positions;	/* positions: P of the cache */
-	int64_t flat;		/* numbers that one call of sumsq takes */
+	int64_t flat, nseg;	/* numbers and segments of an update */
 };
 
 struct kernels {

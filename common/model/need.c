@@ -15,7 +15,8 @@ need_scratch(struct kernels *k, const struct model_config *c, enum kdtype dt,
 		.vp = config_vocab_padded(c), .dt = dt, .use = r->use,
 		.nlayers = 1, .layer = &l, .b = r->b, .last_b = r->last_b,
 		.t = r->t, .rows = r->rows, .positions = r->positions,
-		.flat = train ? 2 * config_params(c) : 0});
+		.flat = train ? 2 * config_params(c) : 0,
+		.nseg = train ? 16 * (c->layers + 1) : 0});
 }
 
 size_t

@@ -21,7 +21,9 @@ struct optim {
 	struct llama *m;
 	struct optim_conf c;
 	float *master, *m1, *m2, *grad;	/* device, flat, owned */
-	double *sums;		/* device: a total, then one per parameter */
+	struct k_segment *seg;	/* the parameters in a flat array */
+	struct k_segment *one;	/* each by itself */
+	double *sums;		/* device: of each parameter's gradient */
 };
 
 void optim_init(struct optim *o, struct llama *m, const struct optim_conf *c);

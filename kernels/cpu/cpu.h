@@ -12,7 +12,7 @@
  *	need.c    scratch of a run
  *	gemm.c    matmuls of tiles     plans.c  plans by shape
  *	dnnl.c    its primitives (the only file that includes oneDNN)
- *	matmul.c head.c attn.c rows.c        the entries
+ *	matmul.c head.c attn.c rows.c optim.c  the entries
  *	attn_nan.c  attention again, where a number is not finite
  *	vec_*     vector loops, once for each instruction set
  */
@@ -152,6 +152,11 @@ cpu_finite(const void *p, enum kdtype dt, int64_t n)
 			bad |= !__builtin_isfinite(f[i]);
 	return !bad;
 }
+
+/* --- optim.c --- */
+
+/* Scratch of sumsq and adamw on n numbers in nseg segments, at most. */
+size_t cpu_update_scratch(int64_t n, int64_t nseg);
 
 /* --- need.c --- */
 

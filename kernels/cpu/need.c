@@ -132,7 +132,7 @@ sums(struct kernels *k, const struct k_need *s)
 				.qw = &s->layer[i] });
 	}
 	if (s->flat)
-		k->sumsq(k, &(struct k_sumsq){ .n = s->flat });
+		cpu_shared(cpu_of(k), cpu_update_scratch(s->flat, s->nseg));
 }
 
 static size_t

@@ -1,13 +1,10 @@
 /*
- * rows.c - cpu: embedding, RMSNorm, SwiGLU, RoPE, optimizer, casts
+ * rows.c - cpu: embedding, RMSNorm, SwiGLU, RoPE, casts
  *
  * Rows are cut into blocks of fixed size.  Sums over rows (gradients of norm
  * weights) are made per block, then added in block order.
  */
 #include "kernels/cpu/cpu.h"
-
-#include <math.h>
-#include <string.h>
 
 enum { BLOCK = 16384 };		/* numbers of a flat array a task takes */
 
@@ -17,10 +14,6 @@ struct rows {
 	const void *a;
 	int64_t step;		/* rows a block */
 	float *part;		/* partial sums, a row a block */
-	struct vec_adamw adamw;
-	void *w;
-	enum kdtype wdt;
-	double *sums;
 };
 
 static int64_t
@@ -186,69 +179,6 @@ cpu_rope_bwd(struct kernels *k, const struct k_rope_bwd *a)
 		return;
 	add_parts(a->dqw, a->accumulate, r.part, n, d, 2 * d);
 	add_parts(a->dkw, a->accumulate, r.part + d, n, d, 2 * d);
-}
-
-static void
-adamw_task(void *arg, int64_t i, int thread)
-{
-	struct rows *r = arg;
-	const struct k_adamw *a = r->a;
-
-	(void)thread;
-	r->c->vec->adamw(a, &r->adamw, r->w, r->wdt, i * BLOCK,
-			 cpu_min((i + 1) * BLOCK, a->n));
-}
-
-void
-cpu_adamw(struct kernels *k, const struct k_adamw *a)
-{
-	double c1 = 1 - pow(a->beta1, (double)a->t);
-	double c2 = 1 - pow(a->beta2, (double)a->t);
-	struct rows r = {
-		.c = cpu_of(k), .a = a,
-		.w = a->weight ? a->weight->data : a->w,
-		.wdt = a->weight ? a->weight->dt : a->wdt,
-		.adamw = {
-			.gscale = (float)a->gscale,
-			.mix1 = (float)(1 - a->beta1),
-			.mix2 = (float)(1 - a->beta2),
-			.rate = (float)(a->lr / c1),
-			.rc2 = (float)(1 / sqrt(c2)),
-			.eps = (float)a->eps,
-			.shrink = (float)(a->lr * a->decay),
-		},
-	};
-
-	cpu_each(r.c, blocks(a->n, BLOCK), adamw_task, &r);
-	if (a->weight)
-		cpu_weight_update(k, &(struct k_weight_update){ a->weight });
-}
-
-static void
-sumsq_task(void *arg, int64_t i, int thread)
-{
-	struct rows *r = arg;
-	const struct k_sumsq *a = r->a;
-
-	(void)thread;
-	r->sums[i] = r->c->vec->sumsq(a->g + i * BLOCK,
-				      cpu_min(BLOCK, a->n - i * BLOCK));
-}
-
-void
-cpu_sumsq(struct kernels *k, const struct k_sumsq *a)
-{
-	struct rows r = { .c = cpu_of(k), .a = a };
-	int64_t n = blocks(a->n, BLOCK);
-	double sum = 0;
-
-	r.sums = cpu_shared(r.c, (size_t)n * sizeof *r.sums);
-	cpu_each(r.c, n, sumsq_task, &r);
-	if (r.c->plan_only)
-		return;
-	for (int64_t i = 0; i < n; i++)
-		sum += r.sums[i];
-	a->out[0] = sum;
 }
 
 static void

@@ -40,8 +40,9 @@ struct vec {
 	/* dw (2, D): the sums of these rows, q then k. */
 	void (*rope_bwd)(const struct k_rope_bwd *a, int64_t n0, int64_t n1,
 			 float *dw);
+	/* stats: NULL, or gets the three sums of these numbers alone. */
 	void (*adamw)(const struct k_adamw *a, const struct vec_adamw *c,
-		      void *w, enum kdtype wdt, int64_t i0, int64_t i1);
+		      int64_t i0, int64_t i1, double *stats);
 	double (*sumsq)(const float *g, int64_t n);
 	void (*cast)(const void *src, enum kdtype sdt, void *dst,
 		     enum kdtype ddt, int64_t n);

@@ -28,10 +28,10 @@ adamw_body(const struct k_adamw *a, const struct vec_adamw *k, void *w,
 }
 
 static void
-adamw(const struct k_adamw *a, const struct vec_adamw *c, void *w,
-      enum kdtype wdt, int64_t i0, int64_t i1)
+adamw_plain(const struct k_adamw *a, const struct vec_adamw *c, int64_t i0,
+	    int64_t i1)
 {
-	BY_TYPE(wdt, adamw_body, a, c, w, i0, i1);
+	BY_TYPE(a->wdt, adamw_body, a, c, a->w, i0, i1);
 }
 
 typedef float vhf __attribute__((vector_size(VL * 2), may_alias));
@@ -59,4 +59,51 @@ sumsq(const float *g, int64_t n)
 	for (; i < n; i++)
 		sum += (double)g[i] * g[i];
 	return sum;
+}
+
+/* Numbers of x and y (of type dt) that are the same bits. */
+static int64_t
+count_same(const void *x, const void *y, enum kdtype dt, int64_t n)
+{
+	const uint16_t *hx = x, *hy = y;
+	const uint32_t *fx = x, *fy = y;
+	int64_t same = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		same += dt == K_BF16 ? hx[i] == hy[i] : fx[i] == fy[i];
+	return same;
+}
+
+/*
+ * With stats, a few numbers at a time: what they were is copied, and compared
+ * while all of it is in the first cache.
+ */
+enum { ADAMW_PART = 512 };
+
+static void
+adamw(const struct k_adamw *a, const struct vec_adamw *c, int64_t i0,
+      int64_t i1, double *stats)
+{
+	size_t size = kdtype_size(a->wdt);
+	float p[ADAMW_PART], w[ADAMW_PART];
+	int64_t n;
+
+	if (!stats) {
+		adamw_plain(a, c, i0, i1);
+		return;
+	}
+	memset(stats, 0, 3 * sizeof *stats);
+	for (int64_t i = i0; i < i1; i += n) {
+		const char *now = (const char *)a->w + (size_t)i * size;
+
+		n = i1 - i < ADAMW_PART ? i1 - i : ADAMW_PART;
+		memcpy(p, a->p + i, (size_t)n * sizeof *p);
+		memcpy(w, now, (size_t)n * size);
+		adamw_plain(a, c, i, i + n);
+		for (int64_t j = 0; j < n; j++)
+			p[j] = a->p[i + j] - p[j];
+		stats[0] += sumsq(p, n);
+		stats[1] += sumsq(a->p + i, n);
+		stats[2] += (double)count_same(w, now, a->wdt, n);
+	}
 }

@@ -1,5 +1,5 @@
 /*
- * rows.c - ref: embedding, RMSNorm, SwiGLU, AdamW, sums and casts
+ * rows.c - ref: embedding, RMSNorm, SwiGLU and casts
  */
 #include "kernels/ref/ref.h"
 
@@ -139,39 +139,6 @@ ref_swiglu_bwd(struct kernels *k, const struct k_swiglu_bwd *a)
 			if (a->a)
 				ref_set(a->a, a->dt, n * a->f + f, g * s * u);
 		}
-}
-
-void
-ref_adamw(struct kernels *k, const struct k_adamw *a)
-{
-	double c1 = 1 - pow(a->beta1, (double)a->t);
-	double c2 = 1 - pow(a->beta2, (double)a->t);
-	void *w = a->weight ? a->weight->data : a->w;
-
-	(void)k;		/* no weight has copies */
-	for (int64_t i = 0; i < a->n; i++) {
-		double g = a->gscale * a->g[i];
-		double m = a->beta1 * a->m[i] + (1 - a->beta1) * g;
-		double v = a->beta2 * a->v[i] + (1 - a->beta2) * g * g;
-
-		a->m[i] = (float)m;
-		a->v[i] = (float)v;
-		a->p[i] = (float)(a->p[i] - a->lr *
-			(m / c1 / (sqrt(v / c2) + a->eps) +
-			 a->decay * a->p[i]));
-		ref_set(w, a->weight ? a->weight->dt : a->wdt, i, a->p[i]);
-	}
-}
-
-void
-ref_sumsq(struct kernels *k, const struct k_sumsq *a)
-{
-	double sum = 0;
-
-	(void)k;
-	for (int64_t i = 0; i < a->n; i++)
-		sum += (double)a->g[i] * a->g[i];
-	a->out[0] = sum;
 }
 
 void

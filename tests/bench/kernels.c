@@ -46,6 +46,7 @@ struct step {
 	float *cos, *sin, *x, *dx, *rstd, *lse, *loss, *logz, *dw, *master,
 	      *m, *v;
 	double *sum;
+	struct k_segment seg;	/* the head's gradient */
 	void *w, *y, *y2, *y3, *big, *big2;
 	double cpu, wall;	/* of the step so far */
 };
@@ -224,17 +225,20 @@ run_head(struct step *s)
 static void
 run_sumsq(struct step *s)
 {
-	s->k->sumsq(s->k, &(struct k_sumsq){ .n = s->p.v * s->p.c,
+	s->seg = (struct k_segment){ .n = s->p.v * s->p.c };
+	s->k->sumsq(s->k, &(struct k_sumsq){ .nseg = 1, .seg = &s->seg,
 		.g = s->dw, .out = s->sum });
 }
 
 static void
 run_adamw(struct step *s)
 {
-	s->k->adamw(s->k, &(struct k_adamw){ .n = s->p.v * s->p.c,
+	s->seg = (struct k_segment){ .n = s->p.v * s->p.c };
+	s->k->adamw(s->k, &(struct k_adamw){ .nseg = 1, .seg = &s->seg,
 		.p = s->master, .m = s->m, .v = s->v, .g = s->dw, .lr = 1e-9,
 		.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .gscale = 1, .t = 1,
-		.weight = s->head });
+		.w = s->head->data, .wdt = s->head->dt });
+	s->k->weight_update(s->k, &(struct k_weight_update){ s->head });
 }
 
 /* --- memory --- */
@@ -414,13 +418,14 @@ static void
 yardsticks(struct kernels *k)
 {
 	size_t n = 256u << 20;
+	const struct k_segment all = { .n = (int64_t)(n / 4) };
 	void *a = must_alloc(k, n), *b = must_alloc(k, n);
 	double *sum = must_alloc(k, sizeof *sum), best = 1e9, copy = 1e9, t;
 
 	kernels_zero(k, a, n);
 	for (int i = 0; i < 5; i++) {
 		t = now(CLOCK_MONOTONIC);
-		k->sumsq(k, &(struct k_sumsq){ .n = (int64_t)(n / 4), .g = a,
+		k->sumsq(k, &(struct k_sumsq){ .nseg = 1, .seg = &all, .g = a,
 			.out = sum });
 		must_sync(k);
 		t = now(CLOCK_MONOTONIC) - t;

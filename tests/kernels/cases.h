@@ -284,37 +284,96 @@ case_head(struct kt *t)
 	kt_stat(t, "loss alone", loss, n);
 }
 
-/* The weight's layouts must follow the step: a product proves it. */
+/*
+ * Segments of n numbers with gaps: long ones, one of a single number, every
+ * other one with decay.  Freed with the sources of uploads.
+ */
+static inline struct k_segment *
+kt_segments(struct kt *t, int64_t n, int64_t *nseg)
+{
+	struct k_segment *s = xcalloc((size_t)n + 1, sizeof *s);
+	int64_t at = kt_int(t, 0, 2), len;
+
+	t->src[t->nsrc++] = s;
+	for (*nseg = 0; at < n; ++*nseg, at += len + kt_int(t, 0, 20)) {
+		len = *nseg == 1 ? 1 : kt_int(t, 1, n / 3 + 1);
+		len = len < n - at ? len : n - at;
+		s[*nseg] = (struct k_segment){ at, len, (int)(*nseg & 1) };
+	}
+	return s;
+}
+
+/* Room for n doubles; zeros. */
+static inline double *
+kt_doubles(struct kt *t, int64_t n)
+{
+	double *p = kt_room(t, 2 * n, K_F32);
+
+	kernels_zero(t->k, p, (size_t)n * sizeof *p);
+	return p;
+}
+
 static inline void
-case_adamw(struct kt *t)
+kt_out_doubles(struct kt *t, const char *name, const double *p, int64_t n,
+	       enum kt_kind kind)
+{
+	kt_out(t, name, p, 1, 2 * n, K_F32)->kind = kind;
+}
+
+/* A whole update as training makes it, then one with constants of the host. */
+static inline void
+case_update(struct kt *t)
 {
 	struct kernels *k = t->k;
-	int64_t in = kt_size(t, 30, 300), out = kt_size(t, 30, 900);
-	int64_t n = in * out, rows = kt_int(t, 20, 40);
-	struct kweight *w = kt_weight(t, out, in, K_USE_TRAIN);
+	int64_t n = kt_size(t, 300, 100000), rows = kt_size(t, 30, 3000), nseg;
+	struct k_segment *seg = kt_segments(t, n, &nseg);
 	float *p = kt_in(t, n, K_F32, 0.1), *g = kt_in(t, n, K_F32, 2);
 	float *m = kt_in(t, n, K_F32, 0.1), *v = kt_near_one(t, n, K_F32);
-	void *x = kt_in(t, rows * in, t->dt, 1);
-	void *y = kt_room(t, rows * out, t->dt);
-	struct k_adamw a = { .n = n, .p = p, .m = m, .v = v, .g = g,
-		.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
-		.decay = 0.1, .gscale = 0.5, .t = kt_int(t, 1, 50),
-		.weight = w };
+	void *w = kt_room(t, n, t->dt);
+	int32_t *target = kt_ids(t, rows, 0, 5, 3);
+	float *loss = kt_in(t, rows, K_F32, 3);
+	float *logz = kt_in(t, rows, K_F32, 9);
+	double *sums = kt_doubles(t, 3), *sumsq = kt_doubles(t, nseg);
+	double *stats = kt_doubles(t, 3 * nseg);
+	struct k_step step = { .lr = 10, .corr1 = 0.4, .corr2 = 0.2 };
+	struct k_step *s = (void *)kt_doubles(t, sizeof step / 8);
+	int64_t first = rows / 2;
+	struct k_adamw a = { .nseg = nseg, .seg = seg, .p = p, .m = m,
+		.v = v, .g = g, .w = w, .wdt = t->dt, .beta1 = 0.9,
+		.beta2 = 0.95, .eps = 1e-8, .decay = 0.1, .step = s,
+		.stats = kt_int(t, 0, 1) ? stats : NULL };
 
+	k->cast(k, &(struct k_cast){ .n = n, .src = p, .sdt = K_F32, .dst = w,
+		.ddt = t->dt });
+	kt_put(t, s, &step, sizeof step);
+	if (first)
+		k->loss_sum(k, &(struct k_loss_sum){ .n = first,
+			.target = target, .loss = loss, .logz = logz,
+			.sums = sums });
+	k->loss_sum(k, &(struct k_loss_sum){ .n = rows - first,
+		.target = target + first, .loss = loss + first,
+		.logz = logz + first, .sums = sums, .accumulate = first > 0 });
+	k->sumsq(k, &(struct k_sumsq){ .nseg = nseg, .seg = seg, .g = g,
+		.out = sumsq });
+	k->clip(k, &(struct k_clip){ .nseg = nseg, .sumsq = sumsq,
+		.sums = sums, .rows = (double)rows,
+		.max_norm = kt_int(t, 0, 1) ? 1.5 : 0, .step = s });
 	k->adamw(k, &a);
-	k->matmul_fwd(k, &(struct k_matmul_fwd){ .w = w, .n = rows, .x = x,
-		.y = y, .ydt = t->dt });
-	kt_out(t, "p", p, out, in, K_F32);
-	kt_out(t, "m", m, out, in, K_F32);
-	kt_out(t, "v", v, out, in, K_F32);
-	kt_out(t, "w", w->data, out, in, t->dt);
-	kt_out(t, "y", y, rows, out, t->dt);
-	a.weight = NULL;
-	a.w = y;
-	a.wdt = t->dt;
-	a.n = n < rows * out ? n : rows * out;
+	kt_out_doubles(t, "sums", sums, 3, KT_DOUBLE);
+	kt_out_doubles(t, "sumsq", sumsq, nseg, KT_DOUBLE);
+	kt_out_doubles(t, "step", (double *)(void *)s, 5, KT_DOUBLE);
+	kt_out(t, "apply and bad", &s->apply, 1, 4, K_F32)->kind = KT_BYTES;
+	kt_out_doubles(t, "stats", stats, 3 * nseg, KT_SUM);
+	a.step = NULL;
+	a.stats = NULL;
+	a.lr = 2e-2;
+	a.gscale = 0.5;
+	a.t = kt_int(t, 1, 50);
 	k->adamw(k, &a);
-	kt_out(t, "plain w", y, 1, a.n, t->dt);
+	kt_out(t, "p", p, 1, n, K_F32);
+	kt_out(t, "m", m, 1, n, K_F32);
+	kt_out(t, "v", v, 1, n, K_F32);
+	kt_out(t, "w", w, 1, n, t->dt);
 }
 
 static inline void
@@ -324,10 +383,8 @@ case_flat(struct kt *t)
 	int64_t n = kt_size(t, 100, 100000);
 	float *g = kt_in(t, n, K_F32, 1), *back = kt_room(t, n, K_F32);
 	void *h = kt_room(t, n, K_BF16);
-	float *sum = kt_room(t, 2, K_F32), *f = kt_in(t, n, K_F32, 1);
-	double *x = (double *)(void *)sum;
+	float *f = kt_in(t, n, K_F32, 1);
 
-	k->sumsq(k, &(struct k_sumsq){ .n = n, .g = g, .out = x });
 	k->cast(k, &(struct k_cast){ .n = n, .src = g, .sdt = K_F32, .dst = h,
 		.ddt = K_BF16 });
 	k->cast(k, &(struct k_cast){ .n = n, .src = h, .sdt = K_BF16,
@@ -340,7 +397,6 @@ case_flat(struct kt *t)
 	kt_out(t, "zeroed", g, 1, n, K_F32);
 	for (int i = 0; i < t->nout; i++)
 		t->out[i].kind = KT_BYTES;
-	kt_out(t, "sum", sum, 1, 2, K_F32)->kind = KT_DOUBLE;
 }
 
 struct kt_case {
@@ -359,7 +415,7 @@ static const struct kt_case kt_cases[] = {
 	{ "cache", case_cache, 16, 4 },
 	{ "swiglu", case_swiglu, 12, 4 },
 	{ "ce_head", case_head, 16, 5 },
-	{ "adamw", case_adamw, 8, 3 },
+	{ "update", case_update, 12, 4 },
 	{ "flat", case_flat, 8, 3 },
 };
 

@@ -24,7 +24,8 @@ enum kt_kind {
 	KT_ROWS,	/* rows of numbers, by the tolerance of kernels.h */
 	KT_STAT,	/* a statistic of each row, by that of statistics */
 	KT_BYTES,	/* equal bytes */
-	KT_DOUBLE	/* doubles, within 1e-12 */
+	KT_DOUBLE,	/* doubles, within 1e-12 */
+	KT_SUM		/* doubles made from f32 numbers, within 1e-4 */
 };
 
 struct kt_out {
@@ -44,7 +45,7 @@ struct kt {
 	int nmem, nsrc;
 	struct kweight *w[4];
 	int nw;
-	struct kt_out out[8];
+	struct kt_out out[12];
 	int nout;
 	const struct kt *like;	/* see kt_like(); or NULL */
 };

@@ -137,17 +137,19 @@ accumulation_is_a_large_batch(void **state)
 static void (*real_sumsq)(struct kernels *, const struct k_sumsq *);
 static int sumsq_calls;
 
-/* The third update has a NaN in its gradient. */
+/* The third update has NaN in the gradients of two parameters. */
 static void
 poison_third(struct kernels *k, const struct k_sumsq *a)
 {
 	float nan_ = NAN;
+	int p;
 
-	if (++sumsq_calls == 3) {
-		kernels_upload(k, (float *)(uintptr_t)(a->g + a->n / 2),
-			       &nan_, 4);
-		must_sync(k);
-	}
+	if (++sumsq_calls == 3)
+		for (p = 1; p <= 3; p += 2) {
+			kernels_upload(k, (float *)(uintptr_t)(a->g +
+				  a->seg[p].at), &nan_, 4);
+			must_sync(k);
+		}
 	real_sumsq(k, a);
 }
 
