@@ -22,8 +22,8 @@
  * are 100 times slower.  The form depends on the shape alone.
  *
  * Version 2 has two codes for AMX.  "brg" takes dense operands and is up to
- * 1.8 times as fast for short sums; "gemm:jit" copies what it needs and is up
- * to twice as fast for long ones.  They meet near a sum of 1000 numbers.
+ * 1.8 times as fast for short sums; "gemm:jit" copies what it needs and is
+ * faster for long ones.
  *
  * Making a primitive takes about a millisecond, since it generates code; a
  * training step uses a few dozen shapes.
@@ -181,7 +181,7 @@ append_sum(dnnl_post_ops_t po)
 #else
 typedef dnnl_memory_desc_t md_t;
 typedef const dnnl_memory_desc_t *cmd_t;
-enum { LONG_SUM = 1000 };	/* from here on gemm:jit is faster */
+enum { LONG_SUM = 2500 };	/* from here on gemm:jit is faster */
 #define MD_STRIDED dnnl_memory_desc_init_by_strides
 #define MD_TAG dnnl_memory_desc_init_by_tag
 #define MD(md) (&(md))

@@ -48,6 +48,7 @@ struct step {
 	double *sum;
 	struct k_segment seg;	/* the head's gradient */
 	void *w, *y, *y2, *y3, *big, *big2;
+	void *inputs;		/* (N, F) between -1 and 1 */
 	double cpu, wall;	/* of the step so far */
 };
 
@@ -291,7 +292,7 @@ angles(struct step *s, double (*fn)(double))
 
 	for (size_t i = 0; i < n; i++)
 		host[i] = (float)fn((double)i);
-	s->k->upload(s->k, p, host, n * sizeof *p);
+	kernels_upload(s->k, p, host, n * sizeof *p);
 	s->k->sync(s->k);
 	free(host);
 	return p;
@@ -342,6 +343,7 @@ step_open(struct step *s)
 	s->y3 = room(s, s->n * (p->f > p->c ? p->f : p->c), K_BF16, 1);
 	s->big = room(s, s->n * wide, K_BF16, 1);
 	s->big2 = room(s, s->n * wide, K_BF16, 1);
+	s->inputs = room(s, s->n * p->f, K_BF16, 1);
 }
 
 static void
@@ -350,7 +352,8 @@ step_close(struct step *s)
 	struct kweight *w[] = { s->wqkv, s->wo, s->wgu, s->wdown, s->head };
 	void *p[] = { s->tok, s->pos, s->cos, s->sin, s->x, s->dx, s->rstd,
 		s->lse, s->loss, s->logz, s->dw, s->master, s->m, s->v,
-		s->sum, s->w, s->y, s->y2, s->y3, s->big, s->big2 };
+		s->sum, s->w, s->y, s->y2, s->y3, s->big, s->big2,
+		s->inputs };
 
 	for (size_t i = 0; i < sizeof w / sizeof *w; i++)
 		kernels_weight_free(s->k, w[i]);
@@ -374,6 +377,20 @@ product(struct step *s, const char *name, struct kweight *w,
 	measure(s, line, s->p.l, flop, 0, g);
 }
 
+/*
+ * What matmuls left in the inputs of attention and SwiGLU is so large that
+ * their exponentials are subnormal, which is slow.
+ */
+static void
+fresh_inputs(struct step *s)
+{
+	size_t bytes = (size_t)(s->n * s->p.f) * 2;
+
+	kernels_copy(s->k, s->big, s->inputs, bytes);
+	kernels_copy(s->k, (char *)s->big + bytes, s->inputs, bytes);
+	kernels_copy(s->k, s->y3, s->inputs, bytes);
+}
+
 static void
 step_run(struct step *s)
 {
@@ -395,6 +412,7 @@ step_run(struct step *s)
 	product(s, "o", s->wo, run_o, run_o_dx, run_o_dw);
 	product(s, "gu", s->wgu, run_gu, run_gu_dx, run_gu_dw);
 	product(s, "down", s->wdown, run_down, run_down_dx, run_down_dw);
+	fresh_inputs(s);
 	measure(s, "rope_fwd", p->l, 0, n * (double)s->q * 4, run_rope_fwd);
 	measure(s, "rope_bwd", p->l, 0, n * (double)s->q * 4, run_rope_bwd);
 	measure(s, "attn_fwd", p->l, attn, 0, run_attn_fwd);

@@ -5,8 +5,10 @@
  * them for a layout, stride or type that no fast code accepts.  Every entry
  * with a matmul plans the shapes of the presets, without computing; no plan
  * may be a reference implementation.  Nor may their number grow with that of
- * the batch sizes that occur.
+ * the batch sizes that occur.  Then, whether the backward pass of attention
+ * has tasks for many cores.
  */
+#include "kernels/cpu/attn.h"
 #include "kernels/cpu/prim.h"
 #include "kernels/cpu/weight.h"
 #include "model/config.h"
@@ -168,10 +170,35 @@ table(const char *name, struct kernels *k)
 		}
 }
 
+/* Least tasks of a phase, and the pairs of units of all phases. */
+static void
+tasks(int64_t b, int64_t t, int64_t h, int64_t least, int64_t total)
+{
+	int64_t phases = attn_bwd_phases(b, t, h), min = INT64_MAX, sum = 0;
+
+	for (int64_t p = 0; p < phases; p++) {
+		int64_t n = attn_bwd_tasks(b, t, h, p);
+
+		min = n < min ? n : min;
+		sum += n;
+	}
+	tap_ok(min == least && sum == total, "attention backward, B %lld T "
+	       "%lld H %lld: %lld phases of at least %lld tasks, %lld in all",
+	       (long long)b, (long long)t, (long long)h, (long long)phases,
+	       (long long)min, (long long)sum);
+}
+
 int
 main(void)
 {
 	tap_start();
+	/* 8 units of 128 rows have 36 pairs, 4 or 5 in a phase */
+	tasks(1, 1024, 20, 20 * 4, 20 * 36);	/* 500M: G 4 */
+	tasks(1, 1024, 12, 12 * 4, 12 * 36);	/* 124M */
+	tasks(4, 1024, 6, 24 * 4, 24 * 36);	/* 10M: G 2 */
+	/* enough heads: one phase; short windows: one unit */
+	tasks(16, 1024, 6, 96, 96);
+	tasks(1, 64, 4, 4, 4);
 	each_table(1, 1, table);
 	return tap_end();
 }

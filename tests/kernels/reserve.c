@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 
-enum { T = 70, B = 5, MICRO = 2, ROWS = 40, V = 300 };
+enum { T = 200, B = 5, MICRO = 2, ROWS = 40, V = 300 };
 
 static void
 fill(struct batch *b)
