@@ -47,11 +47,13 @@ text_of(const struct checker *c, struct work *w, struct state *t, uint32_t id,
 	uint64_t record, uint64_t at)
 {
 	const struct vocab *v = c->o.vocab;
+	int class = id < v->n ? c->class[id] : CHECK_SPECIAL;
 
-	if (id >= v->n || (c->class[id] & CHECK_SPECIAL))
+	if (class & ASCII) {
+		if (!mojibake_ascii(&t->m, w->list ? v->token[id].n : 0))
+			return;
+	} else if (class & CHECK_SPECIAL)
 		mojibake_end(&t->m, 0);
-	else if (c->class[id] & ASCII)
-		mojibake_ascii(&t->m, v->token[id].n);
 	else
 		mojibake_feed(&t->m, v->token[id].p, v->token[id].n);
 	if (t->m.replaced != t->replaced || t->m.mojibake != t->mojibake) {
@@ -99,9 +101,11 @@ separators(const struct checker *c, struct work *w, const struct shard_doc *d,
 	int end;
 
 	for (i = 0; i < n; i++) {
+		if (ids[i] != c->bos && ids[i] != c->eos)
+			continue;
 		at = done + i;
 		end = (at == 0 && d->first) || (at + 1 == len && d->last);
-		if (!end && (ids[i] == c->bos || ids[i] == c->eos))
+		if (!end)
 			hit(w, HIT_INSIDE, 1, record, d->from + at);
 	}
 	if (done == 0 && d->first && c->bos >= 0) {
@@ -259,12 +263,27 @@ work_do(void *ctx, void *item, int worker, struct err *e)
 	return shard_check_unit(ctx, item, ids, e);
 }
 
+/* Add the records with hits of this kind; 0: not all of them are known. */
+static int
+keep_records(struct checker *c, const struct work *w, size_t k)
+{
+	struct records *r = &c->hits[k];
+	size_t n = w->nrecord[k], i;
+
+	if (n > UNIT_RECORDS || n > ALL_RECORDS - r->n)
+		return 0;
+	GROW(r->v, r->cap, r->n + n);
+	for (i = 0; i < n; i++)
+		r->v[r->n++] = w->record[k][i];
+	return 1;
+}
+
 static int
 work_sum(void *ctx, void *item, struct err *e)
 {
 	struct checker *c = ctx;
 	struct work *s = &c->sum, *w = item;
-	unsigned mask = 0;
+	unsigned mask = 0, whole = 0;
 	size_t i;
 
 	(void)e;
@@ -277,10 +296,12 @@ work_sum(void *ctx, void *item, struct err *e)
 	for (i = 0; i < HIT_N; i++) {
 		seen_add(&s->seen[i], &w->seen[i]);
 		mask |= (unsigned)(w->seen[i].count > 0) << i;
+		whole |= (unsigned)!keep_records(c, w, i) << i;
 	}
 	if (mask) {
 		GROW(c->unit, c->unit_cap, c->nunit + 1);
-		c->unit[c->nunit++] = (struct unit){w->from, w->to, mask};
+		c->unit[c->nunit++] = (struct unit){w->from, w->to, mask,
+			whole};
 	}
 	s->begins += w->begins;
 	s->ends += w->ends;
@@ -367,6 +388,8 @@ shard_check_report_clear(struct shard_check_report *r)
 	}
 	free(r->batch);
 	if (r->c) {
+		for (i = 0; i < HIT_N; i++)
+			free(r->c->hits[i].v);
 		free(r->c->class);
 		free(r->c->unit);
 		free(r->c);

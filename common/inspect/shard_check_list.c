@@ -1,9 +1,10 @@
 /*
  * shard_check_list.c - each place at which a check found something
  *
- * Only units with findings are read again.  The same code as in the first pass
- * reports the places of a document: tokens, or bytes of its text.  The document
- * is then walked once, which gives each place its token, byte and window.
+ * Only records with findings are read again or, where they are too many to
+ * remember, units that have some.  The same code as in the first pass reports
+ * the places of a document: tokens, or bytes of its text.  The document is then
+ * walked once, which gives each place its token, byte and window.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct lister {
 	uint64_t *first;	/* take this token, print nothing; or NULL */
 	unsigned listed;
 	uint64_t taken[HIT_N + 1];
+	size_t next[HIT_N];		/* of c->hits */
 	struct places tokens, bytes;	/* of this document */
 	struct shard_doc doc;
 	int has_doc;
@@ -419,6 +421,17 @@ set_doc(struct lister *l, uint64_t record, struct err *e)
 /* ---- all of them ---- */
 
 static int
+list_record(struct lister *l, struct work *w, uint64_t k, uint32_t *ids,
+	    struct err *e)
+{
+	if (shard_check_record(l->c, w, k, ids, e) < 0)
+		return -1;
+	if (!l->tokens.n && !l->bytes.n)
+		return 0;
+	return set_doc(l, k, e) < 0 ? -1 : walk(l, ids, e);
+}
+
+static int
 list_unit(struct lister *l, struct work *w, uint32_t *ids, struct err *e)
 {
 	uint64_t k;
@@ -430,11 +443,8 @@ list_unit(struct lister *l, struct work *w, uint32_t *ids, struct err *e)
 		r = shard_check_unit(l->c, w, ids, e);
 		return r < 0 ? r : walk(l, ids, e);
 	}
-	for (k = w->from; k < w->to && r == 0; k++) {
-		r = shard_check_record(l->c, w, k, ids, e);
-		if (r == 0 && (l->tokens.n || l->bytes.n))
-			r = set_doc(l, k, e) < 0 ? -1 : walk(l, ids, e);
-	}
+	for (k = w->from; k < w->to && r == 0; k++)
+		r = list_record(l, w, k, ids, e);
 	return r;
 }
 
@@ -467,16 +477,47 @@ list_batches(struct lister *l, const struct shard_check_report *r,
 	return rc;
 }
 
-/* Is there more of what this unit has? */
-static int
-is_wanted(const struct lister *l, unsigned hits)
+/* Of what this unit has: what is still to be listed. */
+static unsigned
+wanted(const struct lister *l, unsigned hits)
+{
+	unsigned m = 0;
+	int k;
+
+	for (k = 0; k < HIT_N; k++)
+		if (l->taken[k] < l->how->max)
+			m |= 1u << k;
+	return m & hits & l->listed;
+}
+
+/* The next record before `to` with hits of a wanted kind; UINT64_MAX: none. */
+static uint64_t
+next_record(struct lister *l, const struct unit *u)
+{
+	unsigned want = wanted(l, u->hits);
+	uint64_t least = UINT64_MAX;
+	int k;
+
+	for (k = 0; k < HIT_N; k++) {
+		const struct records *r = &l->c->hits[k];
+
+		if (want >> k & 1 && l->next[k] < r->n &&
+		    r->v[l->next[k]] < least)
+			least = r->v[l->next[k]];
+	}
+	return least < u->to ? least : UINT64_MAX;
+}
+
+/* Skip the records before `to`. */
+static void
+skip_records(struct lister *l, uint64_t to)
 {
 	int k;
 
 	for (k = 0; k < HIT_N; k++)
-		if ((hits & l->listed) >> k & 1 && l->taken[k] < l->how->max)
-			return 1;
-	return 0;
+		while (l->next[k] < l->c->hits[k].n &&
+		       l->c->hits[k].v[l->next[k]] < to)
+			l->next[k]++;
 }
 
 static int
@@ -484,14 +525,25 @@ list_units(struct lister *l, uint32_t *ids, struct err *e)
 {
 	struct work *w = xcalloc(1, sizeof(*w));
 	const struct unit *u = l->c->unit, *end = u + l->c->nunit;
+	uint64_t k;
 	int rc = 0;
 
 	w->list = &l->list;
 	for (; u < end && rc == 0; u++) {
+		unsigned want = wanted(l, u->hits);
+
 		w->from = u->from;
 		w->to = u->to;
-		if (is_wanted(l, u->hits))
+		if (want && (want & u->whole || !l->c->info->pieces)) {
 			rc = list_unit(l, w, ids, e);
+		} else {
+			skip_records(l, u->from);
+			while (rc == 0 && (k = next_record(l, u)) !=
+			       UINT64_MAX) {
+				rc = list_record(l, w, k, ids, e);
+				skip_records(l, k + 1);
+			}
+		}
 	}
 	free(w);
 	return rc;

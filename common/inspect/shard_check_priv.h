@@ -3,9 +3,9 @@
  *
  * shard_check.c counts in one pass, shard_check_find.c turns the counts into
  * findings, shard_check_report.c names and prints them, shard_check_list.c
- * reads the units with findings again and prints each place.  To add a check: a
- * value of enum shard_check and its name, a counter in struct work, record() or
- * chunk() that counts, work_sum() that adds up the threads, a function that
+ * reads the records with findings again and prints each place.  To add a check:
+ * a value of enum shard_check and its name, a counter in struct work, record()
+ * or chunk() that counts, work_sum() that adds up the threads, a function that
  * makes the finding; then decode-batch(1) and a test.
  */
 #ifndef ASSAY_SHARD_CHECK_PRIV_H
@@ -16,7 +16,9 @@
 enum {
 	LENGTHS = 256,			/* four for each doubling */
 	CHECK_CHUNK = 1 << 14,		/* ids that are read at once */
-	CHECK_SPECIAL = 2		/* class: no text */
+	CHECK_SPECIAL = 2,		/* class: no text */
+	UNIT_RECORDS = 16,		/* remembered of each kind in a unit */
+	ALL_RECORDS = 1 << 16		/* and in all of them */
 };
 
 enum hit {			/* what has a place */
@@ -38,6 +40,8 @@ struct check_list {
 struct work {
 	uint64_t from, to;		/* records; tokens if there are none */
 	struct seen seen[HIT_N];
+	uint64_t record[HIT_N][UNIT_RECORDS];	/* with hits of each kind */
+	size_t nrecord[HIT_N];		/* > UNIT_RECORDS: there are more */
 	struct check_list *list;	/* NULL in the first pass */
 	uint64_t longest;		/* repeat */
 	uint32_t repeated, bad_id;
@@ -52,6 +56,13 @@ struct work {
 struct unit {
 	uint64_t from, to;
 	unsigned hits;			/* bits of enum hit */
+	unsigned whole;			/* of these, some records unknown */
+};
+
+/* Ascending. */
+struct records {
+	uint64_t *v;
+	size_t n, cap;
 };
 
 struct checker {
@@ -65,6 +76,7 @@ struct checker {
 	struct work sum;
 	struct unit *unit;
 	size_t nunit, unit_cap;
+	struct records hits[HIT_N];	/* of units, except whole ones */
 };
 
 static inline void
@@ -77,13 +89,30 @@ see(struct seen *s, uint64_t count, uint64_t record, uint64_t token)
 	s->count += count;
 }
 
+/* Records come in order, so equal ones one after another. */
+static inline void
+note_record(struct work *w, enum hit k, uint64_t record)
+{
+	size_t n = w->nrecord[k];
+
+	if (n > UNIT_RECORDS || (n && w->record[k][n - 1] == record))
+		return;
+	if (n < UNIT_RECORDS)
+		w->record[k][n] = record;
+	w->nrecord[k]++;
+}
+
 /* Add to the counts of w; in the second pass its list gets each place. */
 static inline void
 hit(struct work *w, enum hit k, uint64_t count, uint64_t record,
     uint64_t token)
 {
+	if (!count)
+		return;
 	see(&w->seen[k], count, record, token);
-	if (w->list && count && k != HIT_REPLACED && k != HIT_MOJIBAKE)
+	if (!w->list)
+		note_record(w, k, record);
+	else if (k != HIT_REPLACED && k != HIT_MOJIBAKE)
 		w->list->hit(w->list, k, token);
 }
 

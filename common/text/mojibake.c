@@ -150,16 +150,6 @@ mojibake_feed(struct mojibake *m, const char *p, size_t n)
 }
 
 void
-mojibake_ascii(struct mojibake *m, size_t n)
-{
-	if (m->need)
-		broken(m);
-	m->begun = 1;
-	m->at += n;
-	end_row(m);
-}
-
-void
 mojibake_end(struct mojibake *m, int cut)
 {
 	if (m->need && !cut)

@@ -37,9 +37,21 @@ struct mojibake {
 /* cut: the text may begin inside a character. */
 void mojibake_init(struct mojibake *m, int cut);
 void mojibake_feed(struct mojibake *m, const char *p, size_t n);
-/* n > 0 ASCII bytes */
-void mojibake_ascii(struct mojibake *m, size_t n);
 /* The text ends here; cut: it may end inside a character. */
 void mojibake_end(struct mojibake *m, int cut);
+
+/* n > 0 ASCII bytes.  Returns 0 if they end nothing, so that no count changed.
+ * n may be 0 if no place is asked for. */
+static inline int
+mojibake_ascii(struct mojibake *m, size_t n)
+{
+	int open = m->need | m->have | m->row;
+
+	if (open)
+		mojibake_end(m, 0);
+	m->begun = 1;
+	m->at += n;
+	return open;
+}
 
 #endif

@@ -196,3 +196,33 @@ doc:r1;check:mojibake,doc:r1;check:replaced,doc:r2;check:mojibake,doc:r2;" ]
 	[[ $output != *$'\t'* ]]
 	[[ $output == *' s|>Ä\tr�sum�<|eos|>  '*'  bad'* ]]
 }
+
+@test "few documents with findings, and more than are remembered" {
+	for n in 1 3 16 17 18 40; do
+		# every third one, then those between
+		ids=$( (seq 2 3 60; seq 3 3 60; seq 1 3 60) | head -n $n)
+		rm -rf many
+		: > many.jsonl
+		: > want
+		for i in $(seq 60); do
+			text="fine $i"
+			if grep -qx "$i" <<< "$ids"; then
+				text=$(printf '%0*d\xef\xbf\xbd' "$i" 0)
+				printf '%d\t%d\n' "$i" "$i" >> want
+			fi
+			echo "{\"id\":\"$i\",\"text\":\"$text\"}" >> many.jsonl
+		done
+		pack -q --tokenizer tokenizer.json --seq-len 32 -o many \
+			many.jsonl
+		for j in 1 3; do
+			findings many --tokenizer tokenizer.json -j $j \
+				--max-findings 100 --max-repeat 1000
+			places | grep ^replaced | cut -f 2,3 > have
+			diff want have
+		done
+		findings many --tokenizer tokenizer.json --max-findings 2 \
+			--max-repeat 1000
+		places | grep ^replaced | cut -f 2,3 > have
+		head -n 2 want | diff - have
+	done
+}
