@@ -51,7 +51,8 @@
  * 1e-2 in bf16 (storing a value costs up to 4e-3; attention and loss also
  * round intermediate probabilities).  The second term is for sums that cancel.
  * loss, logz, lse and rstd are statistics: in both types, |y - ref| <=
- * 1e-5 * (1 + |ref|), for the loss 1e-5 * (1 + |logz|).  Ids are equal.
+ * 1e-5 * (1 + |ref|), for the loss 1e-5 * (1 + |logz|).  Master weights and
+ * moments have the tol of fp32 in both.  Ids are equal.
  *
  * NaN and infinity reach every number that depends on them, as either of the
  * two; in attention, the whole row of a head.  They reach nothing else.  Rows

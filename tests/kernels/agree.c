@@ -1,38 +1,68 @@
 /*
  * agree.c - every entry of the cpu table against ref
  *
- * Random shapes, odd ones and ones of several tiles (cases.h), in fp32 and
- * bf16, for each instruction set of this processor.  ref runs once, before the
- * process of each table starts.  Tolerances are those of kernels.h.
+ * Random shapes, odd ones and ones of several tiles (cases.h), and shapes of
+ * real runs (real.h), in fp32 and bf16, for each instruction set of this
+ * processor.  ref runs once, before the process of each table starts.
+ * Tolerances are those of kernels.h.
  */
-#include "tests/kernels/cases.h"
 #include "tests/kernels/compare.h"
+#include "tests/kernels/real.h"
 #include "tests/kernels/tables.h"
 
 enum { SEEDS = 24 };
 
-/* What ref computed, by case, type and seed: small shapes, then big ones. */
-static struct kt refs[KT_CASES][2][SEEDS];
+/* What ref computed, by type and seed: small shapes, then big ones. */
+typedef struct kt ref_runs[2][SEEDS];
+
+static ref_runs refs[KT_CASES], real_refs[KT_REAL];
 
 static void
-run_ref(void)
+run_ref(struct kernels *ref, const struct kt_case *c, ref_runs runs)
+{
+	for (int dt = K_F32; dt <= K_BF16; dt++)
+		for (int s = 0; s < c->small + c->big; s++) {
+			struct kt *t = &runs[dt][s];
+
+			kt_run(t, ref, c, (enum kdtype)dt, s >= c->small, s,
+			       NULL);
+			kt_forget(t);
+		}
+}
+
+static void
+run_refs(void)
 {
 	struct err e = {0};
 	struct kernels *ref = kernels_open("ref", 1, &e);
 
-	for (int i = 0; i < KT_CASES; i++) {
-		const struct kt_case *c = &kt_cases[i];
-
-		for (int dt = K_F32; dt <= K_BF16; dt++)
-			for (int s = 0; s < c->small + c->big; s++) {
-				struct kt *t = &refs[i][dt][s];
-
-				kt_run(t, ref, c, (enum kdtype)dt,
-				       s >= c->small, s, NULL);
-				kt_forget(t);
-			}
-	}
+	for (int i = 0; i < KT_CASES; i++)
+		run_ref(ref, &kt_cases[i], refs[i]);
+	for (int i = 0; i < KT_REAL; i++)
+		run_ref(ref, &kt_real[i], real_refs[i]);
 	ref->close(ref);
+}
+
+/* The first n seeds of a case. */
+static void
+compare(const char *name, struct kernels *k, const struct kt_case *c, int n,
+	ref_runs runs)
+{
+	for (int dt = K_F32; dt <= K_BF16; dt++) {
+		double worst = 0;
+
+		for (int s = 0; s < n; s++) {
+			const struct kt *ref = &runs[dt][s];
+			struct kt t;
+
+			kt_run(&t, k, c, (enum kdtype)dt, s >= c->small, s,
+			       ref);
+			worst = fmax(worst, kt_compare(&t, ref, c->name));
+			kt_clear(&t);
+		}
+		tap_ok(worst <= 1, "%s %s %s: %.2g of the tolerance", name,
+		       c->name, dt == K_BF16 ? "bf16" : "fp32", worst);
+	}
 }
 
 /* The widest tables get all big cases, the others one. */
@@ -42,32 +72,43 @@ table(const char *name, struct kernels *k)
 	int full = !strcmp(name, "cpu") || !strcmp(name, "cpu:packed");
 
 	for (int i = 0; i < KT_CASES; i++)
-		for (int dt = K_F32; dt <= K_BF16; dt++) {
-			const struct kt_case *c = &kt_cases[i];
-			int n = c->small + (full ? c->big : 1);
-			double worst = 0;
+		compare(name, k, &kt_cases[i], kt_cases[i].small +
+			(full ? kt_cases[i].big : 1), refs[i]);
+	for (int i = 0; i < KT_REAL; i++)
+		compare(name, k, &kt_real[i], kt_real[i].big, real_refs[i]);
+}
 
-			for (int s = 0; s < n; s++) {
-				const struct kt *ref = &refs[i][dt][s];
-				struct kt t;
+/* The oracle of the real shapes against ref, which takes no part in it. */
+static void
+oracle(void)
+{
+	static const struct attn_shape shapes[] = {
+		{ 2, 150, 4, 2, 12, 70, MIXED }, { 1, 70, 8, 1, 10, 0, ONE },
+		{ 20, 30, 1, 1, 6, 0, SHIFTED },
+	};
+	struct err e = {0};
+	struct kernels *ref = kernels_open("ref", 1, &e);
+	double worst = 0;
 
-				kt_run(&t, k, c, (enum kdtype)dt,
-				       s >= c->small, s, ref);
-				worst = fmax(worst,
-					     kt_compare(&t, ref, c->name));
-				kt_clear(&t);
-			}
-			tap_ok(worst <= 1, "%s %s %s: %.2g of the tolerance",
-			       name, c->name, dt == K_BF16 ? "bf16" : "fp32",
-			       worst);
-		}
+	for (int i = 0; i < 3; i++) {
+		struct kt x = { .k = ref, .seed = 9 }, y = x;
+
+		attn_shape_run(&x, &shapes[i], 1);
+		attn_shape_run(&y, &shapes[i], 0);
+		worst = fmax(worst, kt_compare(&x, &y, "oracle"));
+		kt_clear(&x);
+		kt_clear(&y);
+	}
+	tap_ok(worst <= 0.1, "float64 attention: %.2g of the tolerance", worst);
+	ref->close(ref);
 }
 
 int
 main(void)
 {
 	tap_start();
-	run_ref();
+	oracle();
+	run_refs();
 	each_table(1, 2, table);
 	return tap_end();
 }

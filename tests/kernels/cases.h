@@ -12,11 +12,9 @@
 #include "tests/kernels/kt.h"
 
 static inline void
-case_embed(struct kt *t)
+embed_run(struct kt *t, int64_t n, int64_t c, int64_t v)
 {
 	struct kernels *k = t->k;
-	int64_t n = kt_size(t, 9, 300), c = kt_size(t, 40, 400);
-	int64_t v = kt_size(t, 12, 100);
 	int32_t *tok = kt_ids(t, n, 0, v - 1, 0);
 	void *w = kt_in(t, v * c, t->dt, 1);
 	float *y = kt_room(t, n * c, K_F32), *dx = kt_in(t, n * c, K_F32, 1);
@@ -33,10 +31,17 @@ case_embed(struct kt *t)
 }
 
 static inline void
-case_rmsnorm(struct kt *t)
+case_embed(struct kt *t)
+{
+	int64_t n = kt_size(t, 9, 300), c = kt_size(t, 40, 400);
+
+	embed_run(t, n, c, kt_size(t, 12, 100));
+}
+
+static inline void
+rmsnorm_run(struct kt *t, int64_t n, int64_t c)
 {
 	struct kernels *k = t->k;
-	int64_t n = kt_size(t, 9, 300), c = kt_size(t, 70, 900);
 	float *x = kt_in(t, n * c, K_F32, 3), *rstd = kt_room(t, n, K_F32);
 	void *w = kt_near_one(t, c, t->dt), *y = kt_room(t, n * c, t->dt);
 	void *dy = kt_in(t, n * c, t->dt, 1), *dxc = kt_room(t, n * c, t->dt);
@@ -58,11 +63,17 @@ case_rmsnorm(struct kt *t)
 }
 
 static inline void
-case_matmul(struct kt *t)
+case_rmsnorm(struct kt *t)
+{
+	int64_t n = kt_size(t, 9, 300);
+
+	rmsnorm_run(t, n, kt_size(t, 70, 900));
+}
+
+static inline void
+matmul_run(struct kt *t, int64_t n, int64_t in, int64_t out)
 {
 	struct kernels *k = t->k;
-	int64_t n = kt_size(t, 40, 600);
-	int64_t in = kt_size(t, 70, 700), out = kt_size(t, 70, 1200);
 	enum kdtype ydt = kt_int(t, 0, 1) ? K_F32 : t->dt;
 	struct kweight *w = kt_weight(t, out, in, K_USE_TRAIN);
 	void *x = kt_in(t, n * in, t->dt, 1), *dy = kt_in(t, n * out, t->dt, 1);
@@ -81,6 +92,14 @@ case_matmul(struct kt *t)
 	kt_out(t, "y", y, n, out, ydt);
 	kt_out(t, "dx", dx, n, in, t->dt);
 	kt_out(t, "dw", dw, out, in, K_F32);
+}
+
+static inline void
+case_matmul(struct kt *t)
+{
+	int64_t n = kt_size(t, 40, 600), in = kt_size(t, 70, 700);
+
+	matmul_run(t, n, in, kt_size(t, 70, 1200));
 }
 
 /* More outputs than one chunk of the backward sum holds. */
@@ -122,13 +141,11 @@ kt_angles(struct kt *t, int64_t rows, int64_t d, float **cs, float **sn)
 }
 
 static inline void
-case_rope(struct kt *t)
+rope_run(struct kt *t, int64_t n, int64_t h, int64_t g, int64_t d, int norm)
 {
 	struct kernels *k = t->k;
-	int64_t n = kt_size(t, 9, 300), g = kt_int(t, 1, 3);
-	int64_t h = g * kt_int(t, 1, 3), d = 2 * kt_int(t, 1, 48);
 	int64_t q = (h + 2 * g) * d;
-	int norm = (int)kt_int(t, 0, 1), acc = (int)kt_int(t, 0, 1);
+	int acc = (int)kt_int(t, 0, 1);
 	void *in = kt_in(t, n * q, t->dt, 2), *out = kt_room(t, n * q, t->dt);
 	void *qw = kt_near_one(t, d, t->dt), *kw = kt_near_one(t, d, t->dt);
 	void *dqkv = kt_in(t, n * q, t->dt, 1);
@@ -149,6 +166,15 @@ case_rope(struct kt *t)
 	kt_out(t, "dqkv", dqkv, n * q / d, d, t->dt);
 	kt_out(t, "dqw", dqw, 1, d, K_F32);
 	kt_out(t, "dkw", dkw, 1, d, K_F32);
+}
+
+static inline void
+case_rope(struct kt *t)
+{
+	int64_t n = kt_size(t, 9, 300), g = kt_int(t, 1, 3);
+	int64_t h = g * kt_int(t, 1, 3), d = 2 * kt_int(t, 1, 48);
+
+	rope_run(t, n, h, g, d, (int)kt_int(t, 0, 1));
 }
 
 /* The first row of each row's document, documents of random length. */
@@ -234,10 +260,9 @@ case_cache(struct kt *t)
 }
 
 static inline void
-case_swiglu(struct kt *t)
+swiglu_run(struct kt *t, int64_t n, int64_t f)
 {
 	struct kernels *k = t->k;
-	int64_t n = kt_size(t, 9, 100), f = kt_size(t, 70, 900);
 	void *gu = kt_in(t, n * 2 * f, t->dt, 3), *a = kt_room(t, n * f, t->dt);
 	void *da = kt_in(t, n * f, t->dt, 1), *a2 = kt_room(t, n * f, t->dt);
 	void *dgu = kt_room(t, n * 2 * f, t->dt);
@@ -253,19 +278,23 @@ case_swiglu(struct kt *t)
 }
 
 static inline void
-case_head(struct kt *t)
+case_swiglu(struct kt *t)
+{
+	int64_t n = kt_size(t, 9, 100);
+
+	swiglu_run(t, n, kt_size(t, 70, 900));
+}
+
+static inline void
+head_run(struct kt *t, int64_t n, int64_t c, int64_t v, int64_t vp, int acc)
 {
 	struct kernels *k = t->k;
-	int64_t n = kt_size(t, 20, 400), c = kt_size(t, 40, 300);
-	int64_t v = t->big ? kt_int(t, 400, 3000) : kt_int(t, 2, 90);
-	int64_t vp = v + (kt_int(t, 0, 1) ? kt_int(t, 0, 700) : 0);
 	struct kweight *w = kt_weight(t, vp, c, K_USE_TRAIN);
 	void *h = kt_in(t, n * c, t->dt, 3), *dh = kt_room(t, n * c, t->dt);
 	int32_t *target = kt_ids(t, n, 0, v - 1, 5);
 	float *loss = kt_room(t, n, K_F32), *logz = kt_room(t, n, K_F32);
 	float *dw = kt_in(t, vp * c, K_F32, 0.01);
 	int32_t *arg = kt_room(t, n, K_F32);
-	int acc = (int)kt_int(t, 0, 1);
 
 	if (acc)	/* the gradient of padding is 0 before and after */
 		kernels_zero(k, dw + v * c,
@@ -282,6 +311,16 @@ case_head(struct kt *t)
 	k->ce_head(k, &(struct k_ce_head){ .w = w, .n = n, .v = v, .h = h,
 		.target = target, .scale = 1, .loss = loss, .logz = logz });
 	kt_stat(t, "loss alone", loss, n);
+}
+
+static inline void
+case_head(struct kt *t)
+{
+	int64_t n = kt_size(t, 20, 400), c = kt_size(t, 40, 300);
+	int64_t v = t->big ? kt_int(t, 400, 3000) : kt_int(t, 2, 90);
+	int64_t vp = v + (kt_int(t, 0, 1) ? kt_int(t, 0, 700) : 0);
+
+	head_run(t, n, c, v, vp, (int)kt_int(t, 0, 1));
 }
 
 /*
@@ -370,9 +409,9 @@ case_update(struct kt *t)
 	a.gscale = 0.5;
 	a.t = kt_int(t, 1, 50);
 	k->adamw(k, &a);
-	kt_out(t, "p", p, 1, n, K_F32);
-	kt_out(t, "m", m, 1, n, K_F32);
-	kt_out(t, "v", v, 1, n, K_F32);
+	kt_out(t, "p", p, 1, n, K_F32)->kind = KT_F32;
+	kt_out(t, "m", m, 1, n, K_F32)->kind = KT_F32;
+	kt_out(t, "v", v, 1, n, K_F32)->kind = KT_F32;
 	kt_out(t, "w", w, 1, n, t->dt);
 }
 

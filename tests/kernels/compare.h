@@ -80,6 +80,8 @@ kt_error(const struct kt_out *y, const struct kt_out *ref, enum kdtype dt,
 		return memcmp(y->data, ref->data, (size_t)y->n *
 			      kdtype_size(y->dt)) ? 1e300 : 0;
 	whole = kt_rms(ref, 0, ref->n);
+	if (ref->kind == KT_F32)
+		dt = K_F32;
 	for (int64_t i = 0; i < ref->n; i += ref->cols) {
 		double e = ref->kind == KT_STAT ?
 			fabs(kt_get(y, i) - kt_get(ref, i)) /

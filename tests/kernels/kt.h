@@ -22,6 +22,7 @@ enum { KT_MAX = 64 };
 /* How an output is compared with that of ref. */
 enum kt_kind {
 	KT_ROWS,	/* rows of numbers, by the tolerance of kernels.h */
+	KT_F32,		/* by that of fp32 in every type */
 	KT_STAT,	/* a statistic of each row, by that of statistics */
 	KT_BYTES,	/* equal bytes */
 	KT_DOUBLE,	/* doubles, within 1e-12 */
@@ -49,6 +50,13 @@ struct kt {
 	int nout;
 	const struct kt *like;	/* see kt_like(); or NULL */
 };
+
+/* The number of a big run: which shape of a list. */
+static inline int
+kt_item(const struct kt *t)
+{
+	return (int)(t->seed / 2);
+}
 
 static inline int64_t
 kt_int(struct kt *t, int64_t lo, int64_t hi)
@@ -211,10 +219,42 @@ kt_like(struct kt *t, const char *name, void *p)
 }
 
 static inline double
+kt_at(const void *p, enum kdtype dt, int64_t i)
+{
+	return dt == K_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
+			    : ((const float *)p)[i];
+}
+
+static inline void
+kt_set(void *p, enum kdtype dt, int64_t i, double x)
+{
+	if (dt == K_BF16)
+		((uint16_t *)p)[i] = bf16_from_f32((float)x);
+	else
+		((float *)p)[i] = (float)x;
+}
+
+static inline double
 kt_get(const struct kt_out *o, int64_t i)
 {
-	return o->dt == K_BF16 ? bf16_to_f32(((uint16_t *)o->data)[i])
-			       : ((float *)o->data)[i];
+	return kt_at(o->data, o->dt, i);
+}
+
+/* Rows row[0..n) of p, of `cols` numbers each, as one output. */
+static inline struct kt_out *
+kt_sample(struct kt *t, const char *name, const void *p, const int64_t *row,
+	  int64_t n, int64_t cols, enum kdtype dt)
+{
+	struct kt_out *o = &t->out[t->nout++];
+	size_t bytes = (size_t)cols * kdtype_size(dt);
+
+	*o = (struct kt_out){ name, dt, KT_ROWS, n * cols, cols,
+			      xmalloc((size_t)n * bytes) };
+	for (int64_t i = 0; i < n; i++)
+		must_download(t->k, (char *)o->data + (size_t)i * bytes,
+			       (const char *)p + (size_t)row[i] * bytes,
+			       bytes);
+	return o;
 }
 
 /* Release what a run holds except its outputs. */
