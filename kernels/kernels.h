@@ -54,15 +54,16 @@
  * 1e-5 * (1 + |ref|), for the loss 1e-5 * (1 + |logz|).  Master weights and
  * moments have the tol of fp32 in both.  Ids are equal.
  *
- * NaN and infinity reach every number that depends on them, as either of the
- * two; in attention, the whole row of a head.  They reach nothing else.  Rows
- * do not depend on each other, except in attention (on the rows in their
- * range) and in sums over rows (dw of a matmul or norm, dw of the embedding
- * for rows of one token).  Nothing depends on what is masked, which may hold
- * anything: keys and values outside a row's range, their gradients from rows
- * that do not see them, the cache after a row's position and of other slots,
- * dx and h of rows without target.  The padding rows of a head's weight must
- * be finite.
+ * NaN reaches every number that depends on it, in attention also the rest of
+ * a head's row, and of the gradients of the rows that it sees.  Infinity goes
+ * where the formulas take it: exp(-inf) and 1/inf are 0.  They reach nothing
+ * else.  Rows do not depend on each other, except in attention (on the rows in
+ * their range) and in sums over rows (dw of a matmul or norm, dw of the
+ * embedding for rows of one token).  Nothing depends on what is masked, which
+ * may hold anything: keys and values outside a row's range, their gradients
+ * from rows that do not see them, the cache after a row's position and of other
+ * slots, dx and h of rows without target, and the padding rows of a head's
+ * weight.
  *
  * HF names.  Weights with the same input are one weight object, so that they
  * are one matmul.  Each tensor of a Llama or Qwen3 checkpoint is a range of

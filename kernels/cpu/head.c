@@ -34,6 +34,8 @@ struct head {
 	int64_t r0, rows;	/* the chunk */
 	int64_t row_n;		/* row tiles in it */
 	int64_t vp;		/* row length of e */
+	int64_t kn;		/* chunks of ids that have a token */
+	int bad_padding;	/* padding in the last of them is not finite */
 	char *e;		/* (rows, vp) exponentials, then dl */
 	struct stat *stat;	/* (rows, ids tiles) */
 	float *zscale;		/* (rows): scale * (1 + 2 zcoef logZ), or 0 */
@@ -163,6 +165,19 @@ dlogits(struct head *h, int64_t j)
 	}
 }
 
+/* Rows of dw without token in tile j; a bad row of h made them NaN. */
+static void
+zero_padding(struct head *h, int64_t j)
+{
+	const struct k_ce_head *a = h->a;
+	int64_t at = j * h->w->fwd.part + ids_in(h, j);
+	int64_t end = cpu_min(a->w->out, (j + 1) * h->w->fwd.part);
+
+	if (at < end)
+		memset(a->dw + at * a->w->in, 0,
+		       (size_t)((end - at) * a->w->in) * sizeof *a->dw);
+}
+
 static void
 dw_task(void *arg, int64_t j, int thread)
 {
@@ -177,6 +192,7 @@ dw_task(void *arg, int64_t j, int thread)
 			 thread, cpu_at(h->e, a->w->dt, j * w->fwd.part),
 			 cpu_at(h->hdw, a->w->dt, h->r0 * c + i * w->bwd.part),
 			 a->dw + j * w->fwd.part * c + i * w->bwd.part);
+	zero_padding(h, j);
 }
 
 /* Pass 4: task = (row tile, chunk of ids). */
@@ -186,12 +202,12 @@ dh_task(void *arg, int64_t i, int thread)
 	struct head *h = arg;
 	const struct k_ce_head *a = h->a;
 	const struct weight *w = h->w;
-	int64_t r = i / w->bwd.kn, kj = i % w->bwd.kn;
+	int64_t r = i / h->kn, kj = i % h->kn;
 	float *part = h->part + i * ROW_TILE * a->w->in;
 
 	for (int64_t j = 0; j < w->bwd.n; j++) {
 		const struct gemm *g = h->dh[r == h->row_n - 1]
-			[kj == w->bwd.kn - 1][j == w->bwd.n - 1];
+			[kj == h->kn - 1][j == w->bwd.n - 1];
 
 		gemm_run(h->c, g, thread,
 			 cpu_at(h->e, a->w->dt, r * ROW_TILE * h->vp +
@@ -206,14 +222,19 @@ dh_join_task(void *arg, int64_t r, int thread)
 {
 	struct head *h = arg;
 	const struct k_ce_head *a = h->a;
-	int64_t c = a->w->in, kn = h->w->bwd.kn, n = rows_in(h, r) * c;
-	float *part = h->part + r * kn * ROW_TILE * c;
+	int64_t c = a->w->in, n = rows_in(h, r) * c;
+	int64_t r0 = h->r0 + r * ROW_TILE;
+	float *part = h->part + r * h->kn * ROW_TILE * c;
 
 	(void)thread;
-	for (int64_t kj = 1; kj < kn; kj++)
+	for (int64_t kj = 1; kj < h->kn; kj++)
 		h->c->vec->row_add(part, part + kj * ROW_TILE * c, 1, n);
-	h->c->vec->cast(part, K_F32, cpu_at(a->dh, a->w->dt,
-			(h->r0 + r * ROW_TILE) * c), a->w->dt, n);
+	h->c->vec->cast(part, K_F32, cpu_at(a->dh, a->w->dt, r0 * c),
+			a->w->dt, n);
+	for (int64_t i = r0; i < r0 + n / c; i++)	/* even if w is NaN */
+		if (a->target[i] < 0)
+			memset(cpu_at(a->dh, a->w->dt, i * c), 0,
+			       (size_t)c * kdtype_size(a->w->dt));
 }
 
 static const struct gemm *
@@ -233,6 +254,20 @@ plan_dw(struct head *h, int last_ids, int last_c, int accumulate)
 	return gemm_plan(h->c, &s);
 }
 
+/* For m rows, tile j of columns and chunk kj of ids. */
+static const struct gemm *
+plan_dh(struct head *h, int64_t m, int64_t kj, int64_t j)
+{
+	const struct kweight *w = h->a->w;
+	const struct gemm *g = weight_plan_bwd(h->c, w, m, h->vp, j, kj,
+					       w->in, K_F32, 0);
+
+	if (h->bad_padding && kj == h->kn - 1)
+		g = weight_plan_bwd_first(h->c, w, m, h->vp, j,
+			h->a->v - kj * h->w->bwd.kpart, w->in, K_F32);
+	return g;
+}
+
 /* Plans of this chunk: its last row tile may be short. */
 static void
 head_plans(struct head *h)
@@ -249,9 +284,8 @@ head_plans(struct head *h)
 		if (!a->dh)
 			continue;
 		h->dw[r][x] = plan_dw(h, r, x, a->accumulate || h->r0 > 0);
-		h->dh[r][x][y] = weight_plan_bwd(h->c, a->w, m, h->vp,
-			y ? w->bwd.n - 1 : 0, x ? w->bwd.kn - 1 : 0,
-			a->w->in, K_F32, 0);
+		h->dh[r][x][y] = plan_dh(h, m, x ? h->kn - 1 : 0,
+					 y ? w->bwd.n - 1 : 0);
 	}
 }
 
@@ -267,7 +301,7 @@ head_chunk(struct head *h)
 	if (!h->a->dh)
 		return;
 	cpu_each(h->c, w->fwd.n, dw_task, h);
-	cpu_each(h->c, h->row_n * w->bwd.kn, dh_task, h);
+	cpu_each(h->c, h->row_n * h->kn, dh_task, h);
 	cpu_each(h->c, h->row_n, dh_join_task, h);
 }
 
@@ -296,6 +330,23 @@ masked_rows(struct cpu *c, const struct k_ce_head *a)
 	return copy ? copy : a->h;
 }
 
+/*
+ * dh needs the chunks of ids up to the last token.  Padding in the last one is
+ * multiplied by zero, or left out where it is not finite.
+ */
+static void
+padding(struct head *h)
+{
+	const struct k_ce_head *a = h->a;
+	int64_t part = h->w->bwd.kpart, c = a->w->in, end;
+
+	h->kn = (a->v + part - 1) / part;
+	end = cpu_min(a->w->out, h->kn * part);
+	h->bad_padding = a->dh && end > a->v && (h->c->plan_only ||
+		!cpu_finite(cpu_at(a->w->data, a->w->dt, a->v * c), a->w->dt,
+			    (end - a->v) * c));
+}
+
 /* Rows a chunk: whole row tiles, within the buffer. */
 static int64_t
 chunk_rows(const struct k_ce_head *a)
@@ -315,6 +366,7 @@ cpu_ce_head(struct kernels *k, const struct k_ce_head *a)
 	char *p;
 
 	h.hdw = a->dh ? masked_rows(h.c, a) : a->h;
+	padding(&h);
 	h.vp = (a->w->out + 31) / 32 * 32;
 	if (h.vp % 64 == 0)	/* rows a power of two apart share cache sets */
 		h.vp += 32;

@@ -231,6 +231,21 @@ weight_plan_bwd(struct cpu *c, const struct kweight *w, int64_t m, int64_t lda,
 	return gemm_plan(c, &s);
 }
 
+const struct gemm *
+weight_plan_bwd_first(struct cpu *c, const struct kweight *w, int64_t m,
+		      int64_t lda, int64_t j, int64_t k, int64_t ldc,
+		      enum kdtype cdt)
+{
+	struct gemm_shape s = shape_bwd(w, m, j, 0);
+
+	s.k = k;
+	s.packed = 0;
+	s.lda = lda;
+	s.ldc = ldc;
+	s.cdt = cdt;
+	return gemm_plan(c, &s);
+}
+
 const void *
 weight_tile_fwd(const struct kweight *w, const struct gemm *g, int64_t j)
 {

@@ -46,6 +46,12 @@ const struct gemm *weight_plan_bwd(struct cpu *c, const struct kweight *w,
 				   int64_t kj, int64_t ldc, enum kdtype cdt,
 				   int accumulate);
 
+/* For a chunk of which only the first k outputs are read, never packed. */
+const struct gemm *weight_plan_bwd_first(struct cpu *c,
+					 const struct kweight *w, int64_t m,
+					 int64_t lda, int64_t j, int64_t k,
+					 int64_t ldc, enum kdtype cdt);
+
 /* The right operand for such a plan: packed or plain, as the plan needs it. */
 const void *weight_tile_fwd(const struct kweight *w, const struct gemm *g,
 			    int64_t j);

@@ -41,12 +41,14 @@ ref_rope_fwd(struct kernels *k, const struct k_rope_fwd *a)
 				x[j] = ref_get(a->in, a->dt, i + j) * r *
 				       (rot && w ? ref_get(w, a->dt, j) : 1);
 			for (int64_t j = 0; j < half; j++) {
-				double c = rot ? cs[j] : 1, s = rot ? sn[j] : 0;
+				double y0 = x[j], y1 = x[j + half];
 
-				ref_set(a->out, a->dt, i + j,
-					x[j] * c - x[j + half] * s);
-				ref_set(a->out, a->dt, i + j + half,
-					x[j + half] * c + x[j] * s);
+				if (rot) {
+					y0 = x[j] * cs[j] - x[j + half] * sn[j];
+					y1 = x[j + half] * cs[j] + x[j] * sn[j];
+				}
+				ref_set(a->out, a->dt, i + j, y0);
+				ref_set(a->out, a->dt, i + j + half, y1);
 			}
 		}
 }
