@@ -96,7 +96,7 @@ kt_error(const struct kt_out *y, const struct kt_out *ref, enum kdtype dt,
 	return worst;
 }
 
-/* All outputs of a run: the largest error; faults are printed. */
+/* All outputs of a run: the largest error; with a name, faults are printed. */
 static inline double
 kt_compare(const struct kt *x, const struct kt *ref, const char *name)
 {
@@ -107,7 +107,7 @@ kt_compare(const struct kt *x, const struct kt *ref, const char *name)
 		double e = kt_error(&x->out[i], &ref->out[i], x->dt, &row);
 
 		worst = fmax(worst, e);
-		if (e > 1)
+		if (e > 1 && name)
 			printf("# %s: row %lld of %s (%lld x %lld) is off by "
 			       "%.3g times the tolerance\n", name,
 			       (long long)row, x->out[i].name,

@@ -96,7 +96,8 @@ real_adamw(struct kt *t)
 {
 	const double *s = adamw_settings[kt_item(t)];
 	int64_t n = 2 * 16384 + 5;
-	struct k_adamw a = { .n = n, .p = kt_room(t, n, K_F32),
+	struct k_segment seg[] = { { 0, 16384, 1 }, { 16384, n - 16384, 0 } };
+	struct k_adamw a = { .nseg = 2, .seg = seg, .p = kt_room(t, n, K_F32),
 		.m = kt_in(t, n, K_F32, 0.1),
 		.v = kt_near_one(t, n, K_F32), .g = kt_in(t, n, K_F32, 2),
 		.lr = 1e-3, .beta1 = s[0], .beta2 = s[1], .eps = 1e-8,
