@@ -4,6 +4,7 @@
  * Keys that would change the arithmetic are checked first, then the numbers
  * are read.  The keys of RoPE are in config_rope.c.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -371,15 +372,20 @@ int
 config_load(struct model_config *c, const char *dir, struct err *e)
 {
 	char *path = path_join(dir, "config.json");
-	struct json *root = json_load(path, e);
+	int none = access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+	struct json *root = none ? NULL : json_load(path, e);
 	struct config_reader r = {root, path, e};
 	struct err why = {0};
 	int rc = -1;
 
 	memset(c, 0, sizeof *c);
 	c->bos = c->eos = -1;
-	if (!root)
+	if (!root) {
+		if (none)
+			err_set(e, "%s: not a model folder: it has no "
+				"config.json", dir);
 		goto out;
+	}
 	if (get_type(&r, c) < 0 || check_arithmetic(&r) < 0 ||
 	    get_shape(&r, c) < 0 || get_bos(&r, c) < 0 ||
 	    get_eos(&r, c) < 0 || load_ids(c, dir, e) < 0)

@@ -113,12 +113,14 @@ static const struct {
 	const char *keys, *name, *program;
 } published[] = {
 	{ PROMPT_SCORE, "question choices.text choices.label answerKey",
-	  "ARC or a benchmark like it", ". as $q | {id, context: .question, "
-	  "choices: [.choices.text[] | \" \" + .], answer: (.choices.label "
-	  "| index($q.answerKey))}" },
+	  "ARC or a benchmark like it", ". as $q | {id, context: "
+	  "(\"Question: \" + .question + \"\\nAnswer:\"), choices: "
+	  "[.choices.text[] | \" \" + .], answer: (.choices.label | "
+	  "index($q.answerKey))}" },
 	{ PROMPT_SCORE, "question.stem question.choices answerKey",
-	  "ARC as published", ". as $q | {id, context: .question.stem, "
-	  "choices: [.question.choices[].text | \" \" + .], answer: "
+	  "ARC as published", ". as $q | {id, context: (\"Question: \" + "
+	  ".question.stem + \"\\nAnswer:\"), choices: "
+	  "[.question.choices[].text | \" \" + .], answer: "
 	  "([.question.choices[].label] | index($q.answerKey))}" },
 	{ PROMPT_SCORE, "question_stem choices.text choices.label answerKey",
 	  "OpenBookQA", ". as $q | {id, context: .question_stem, choices: "
@@ -133,41 +135,43 @@ static const struct {
 	  "questions without an answer", "select(.answers.text != []) | {id, "
 	  "context: (.context + \"\\nQuestion: \" + .question + "
 	  "\"\\nAnswer:\"), continuation: (\" \" + .answers.text[0])}" },
-	{ PROMPT_SCORE, "question choices answer", "MMLU", "{context: "
+	{ PROMPT_SCORE, "question choices answer", "MMLU", "{id, context: "
 	  "(.question + \"\\nAnswer:\"), choices: [.choices[] | \" \" + .], "
 	  "answer}" },
-	{ PROMPT_SCORE, "ctx endings label", "HellaSwag", "{context: .ctx, "
-	  "choices: [.endings[] | \" \" + .], answer: (.label | tonumber)}" },
-	{ PROMPT_SCORE, "goal sol1 sol2 label", "PIQA", "{context: "
+	{ PROMPT_SCORE, "ctx endings label", "HellaSwag", "{id: .ind, context: "
+	  ".ctx, choices: [.endings[] | \" \" + .], answer: (.label | "
+	  "tonumber)}" },
+	{ PROMPT_SCORE, "goal sol1 sol2 label", "PIQA", "{id, context: "
 	  "(\"Question: \" + .goal + \"\\nAnswer:\"), choices: [\" \" + "
 	  ".sol1, \" \" + .sol2], answer: .label}" },
 	{ PROMPT_SCORE, "sentence option1 option2 answer", "WinoGrande",
-	  "(.sentence | split(\"_\")) as [$a, $b] | {context: ($a | "
-	  "rtrimstr(\" \")), choices: [.option1, .option2 | \" \" + . + $b], "
-	  "answer: (.answer | tonumber - 1)}" },
-	{ PROMPT_SCORE, "passage question answer", "BoolQ", "{context: "
-	  "(.passage + \"\\nQuestion: \" + .question + \"?\\nAnswer:\"), "
-	  "choices: [\" no\", \" yes\"], answer: (if .answer then 1 else 0 "
-	  "end)}" },
+	  "(.sentence | split(\"_\")) as [$a, $b] | {id: .qID, context: "
+	  "($a | rtrimstr(\" \")), choices: [.option1, .option2 | \" \" + "
+	  ". + $b], answer: (.answer | tonumber - 1)}" },
+	{ PROMPT_SCORE, "passage question answer", "BoolQ", "{id: (.id // "
+	  ".idx), context: (.passage + \"\\nQuestion: \" + .question + "
+	  "\"?\\nAnswer:\"), choices: [\" no\", \" yes\"], answer: (if "
+	  ".answer then 1 else 0 end)}" },
 	{ PROMPT_SCORE, "question answer", "a benchmark like GSM8K",
-	  "{context: (\"Question: \" + .question + \"\\nAnswer:\"), "
+	  "{id, context: (\"Question: \" + .question + \"\\nAnswer:\"), "
 	  "continuation: (\" \" + .answer)}" },
 	{ PROMPT_SCORE, "query choices gold", "a benchmark as evaluation "
-	  "harnesses read it", "{context: .query, choices: [.choices[] | \" \" "
-	  "+ .], answer: .gold}" },
+	  "harnesses read it", "{id, context: .query, choices: [.choices[] | "
+	  "\" \" + .], answer: .gold}" },
 	{ PROMPT_SCORE, "prompt completion", "a set of prompts with their "
-	  "completions", "{context: .prompt, continuation: .completion}" },
+	  "completions", "{id, context: .prompt, continuation: .completion}" },
 	{ PROMPT_SCORE, "text", "a file of documents; to score the last word, "
-	  "as LAMBADA does", "(.text | split(\" \")) as $w | {context: "
+	  "as LAMBADA does", "(.text | split(\" \")) as $w | {id, "
+	  "context: "
 	  "($w[:-1] | join(\" \")), continuation: (\" \" + $w[-1])}" },
 	{ PROMPT_SCORE, "prompt", "a file of prompts to continue, not of lines "
 	  "to score", NULL },
 	{ PROMPT_WRITE, "messages", "a chat: apply its template to get a "
 	  "prompt", NULL },
-	{ PROMPT_WRITE, "context", "a file of lines to score", "{prompt: "
+	{ PROMPT_WRITE, "context", "a file of lines to score", "{id, prompt: "
 	  ".context}" },
-	{ PROMPT_WRITE, "text", "a file of documents", "{prompt: .text}" },
-	{ PROMPT_WRITE, "question", "a benchmark", "{prompt: .question}" },
+	{ PROMPT_WRITE, "text", "a file of documents", "{id, prompt: .text}" },
+	{ PROMPT_WRITE, "question", "a benchmark", "{id, prompt: .question}" },
 };
 
 /* path is changed */

@@ -4,7 +4,8 @@
  * Accuracy with its standard error, and whether it differs from guessing.
  * A line with choices is right if its answer is the choice of the greatest
  * log-likelihood: raw (sum over tokens), or normalized by the length of the
- * choice in bytes, as acc and acc_norm of lm-evaluation-harness.  Choices that
+ * choice in bytes, as acc and acc_bytes of lm-evaluation-harness; its acc_norm
+ * counts characters.  Choices that
  * share the greatest value share the credit: such a line counts 1/m if its
  * answer is one of m.  A line with one continuation is right if greedy
  * decoding would generate it.

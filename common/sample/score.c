@@ -62,20 +62,21 @@ encode_item(struct session *c, const struct prompt_text *a,
 	return session_encode(c, b, 0, out, e);
 }
 
-/* Length of a continuation in bytes, decoded if it was given as ids. */
+/* Length of a continuation in bytes, decoded if it was given as ids.  The space
+ * that separates it from the context does not count. */
 static size_t
 text_bytes(const struct session *c, const struct prompt_text *t)
 {
 	struct buf b = {0};
-	size_t n;
+	size_t n = t->text.n;
 
 	if (!t->ids)
-		return t->text.n;
+		return n - (n > 1 && *t->text.p == ' ');
 	if (!c->v)
 		return 0;
 	for (size_t i = 0; i < t->n; i++)
 		generator_put_token(c->v, t->ids[i], &b);
-	n = b.n;
+	n = b.n - (b.n > 1 && *b.p == ' ');
 	buf_clear(&b);
 	return n ? n : 1;
 }

@@ -159,7 +159,7 @@ static int
 add_list(struct files *f, const char *list, struct err *e)
 {
 	const char *what = path_is_std(list) ? "<stdin>" : list, *at, *end;
-	size_t n, before = f->n;
+	size_t n, len, before = f->n;
 	int bad = 0, sep;
 	char *p;
 
@@ -175,8 +175,10 @@ add_list(struct files *f, const char *list, struct err *e)
 		end = memchr(at, sep, (size_t)(p + n - at));
 		if (!end)
 			end = p + n;
-		if (end > at)
-			bad = add_name(f, at, (size_t)(end - at), e);
+		len = (size_t)(end - at);
+		len -= sep == '\n' && len && at[len - 1] == '\r';
+		if (len)
+			bad = add_name(f, at, len, e);
 	}
 	free(p);
 	if (!bad && f->n == before)

@@ -67,7 +67,8 @@ input_look(struct input *in, const char *path, int *known)
 		return;
 	}
 	if (S_ISDIR(st.st_mode))
-		err_sys(&in->early, EISDIR, "%s", decompress_label(path));
+		err_set(&in->early, "%s: is a folder, not a file of lines",
+			decompress_label(path));
 	else if (!path_is_std(path) && access(path, R_OK))
 		err_sys(&in->early, errno, "%s", path);
 	if (S_ISREG(st.st_mode))

@@ -90,7 +90,8 @@ output_open_named(struct output *o, struct err *e)
 	if (!there && errno != ENOENT)
 		return err_sys(e, errno, "%s", o->label);
 	if (there && S_ISDIR(st.st_mode))
-		return err_sys(e, EISDIR, "%s", o->label);
+		return err_set(e, "%s: is a folder: name a file in it",
+			       o->label);
 	if (there && (!S_ISREG(st.st_mode) ||
 		      !strncmp(o->path, "/dev/fd/", 8))) {
 		o->fd = open(o->path, O_WRONLY | O_CLOEXEC);

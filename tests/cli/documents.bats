@@ -242,6 +242,7 @@ dumps() {
 	dedup --files-from list > got
 	dedup 'dumps/a b.jsonl' dumps/b.jsonl.zst | cmp - got
 	dedup --files-from - < list | cmp - got
+	sed 's/$/\r/' list | dedup --files-from - | cmp - got
 	find dumps -type f -print0 | sort -z > list0
 	pack() {
 		command pack --tokenizer tok.json --shard-format jsonl "$@"

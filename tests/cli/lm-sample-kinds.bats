@@ -40,24 +40,27 @@ convert() {
 		# without the keys that stay as they were
 		[ "$(jq -Sc 'del(.id)' "$T/out")" = "$want" ] ||
 			{ cat "$T/out"; false; }
+		# SQuAD's own file has several ids
+		[[ $line = *paragraphs* ]] || [ "$(jq -c .id "$T/out")" = \
+			"$(jq -c '.id // .ind // .qID // .idx' "$T/in")" ]
 		"$BIN/lm-sample" --model $M --score "$T/out" --json -q \
 			> "$T/scores"
 		[ "$(grep -c logprob "$T/scores")" -eq 1 ]
 		n=$((n + 1))
 	done <<-'END'
-	{"id":"x","question":"Q?","choices":{"text":["a","b"],"label":["A","B"]},"answerKey":"B"}	ARC or	{"answer":1,"choices":[" a"," b"],"context":"Q?"}
-	{"id":"x","question":{"stem":"Q?","choices":[{"text":"a","label":"1"},{"text":"b","label":"2"}]},"answerKey":"1"}	ARC as	{"answer":0,"choices":[" a"," b"],"context":"Q?"}
+	{"id":"x","question":"Q?","choices":{"text":["a","b"],"label":["A","B"]},"answerKey":"B"}	ARC or	{"answer":1,"choices":[" a"," b"],"context":"Question: Q?\nAnswer:"}
+	{"id":"x","question":{"stem":"Q?","choices":[{"text":"a","label":"1"},{"text":"b","label":"2"}]},"answerKey":"1"}	ARC as	{"answer":0,"choices":[" a"," b"],"context":"Question: Q?\nAnswer:"}
 	{"id":"x","question_stem":"Q","choices":{"text":["a","b"],"label":["A","B"]},"answerKey":"A"}	OpenBookQA	{"answer":0,"choices":[" a"," b"],"context":"Q"}
 	{"version":"v2.0","data":[{"title":"t","paragraphs":[{"context":"c.","qas":[{"id":"q0","question":"n?","answers":[],"is_impossible":true},{"id":"q1","question":"Q?","answers":[{"text":"a","answer_start":1}]}]}]}]}	SQuAD as	{"context":"c.\nQuestion: Q?\nAnswer:","continuation":" a"}
 	{"id":"x","title":"t","context":"c.","question":"Q?","answers":{"text":["a","b"],"answer_start":[1,2]}}	SQuAD;	{"context":"c.\nQuestion: Q?\nAnswer:","continuation":" a"}
-	{"question":"Q?","subject":"s","choices":["a","b","c"],"answer":2}	MMLU	{"answer":2,"choices":[" a"," b"," c"],"context":"Q?\nAnswer:"}
+	{"id":3,"question":"Q?","subject":"s","choices":["a","b","c"],"answer":2}	MMLU	{"answer":2,"choices":[" a"," b"," c"],"context":"Q?\nAnswer:"}
 	{"ind":1,"ctx_a":"c","ctx_b":"","ctx":"c","endings":["a","b"],"label":"1"}	HellaSwag	{"answer":1,"choices":[" a"," b"],"context":"c"}
-	{"goal":"g","sol1":"a","sol2":"b","label":1}	PIQA	{"answer":1,"choices":[" a"," b"],"context":"Question: g\nAnswer:"}
-	{"sentence":"He saw _ there.","option1":"it","option2":"us","answer":"2"}	WinoGrande	{"answer":1,"choices":[" it there."," us there."],"context":"He saw"}
-	{"question":"is it","answer":true,"passage":"p."}	BoolQ	{"answer":1,"choices":[" no"," yes"],"context":"p.\nQuestion: is it?\nAnswer:"}
-	{"question":"Q","answer":"so 5"}	a benchmark like GSM8K	{"context":"Question: Q\nAnswer:","continuation":" so 5"}
-	{"query":"q","choices":["a","b"],"gold":0}	a benchmark as	{"answer":0,"choices":[" a"," b"],"context":"q"}
-	{"prompt":"p","completion":" c"}	a set of prompts	{"context":"p","continuation":" c"}
+	{"id":"p","goal":"g","sol1":"a","sol2":"b","label":1}	PIQA	{"answer":1,"choices":[" a"," b"],"context":"Question: g\nAnswer:"}
+	{"qID":"w-1","sentence":"He saw _ there.","option1":"it","option2":"us","answer":"2"}	WinoGrande	{"answer":1,"choices":[" it there."," us there."],"context":"He saw"}
+	{"idx":0,"question":"is it","answer":true,"passage":"p."}	BoolQ	{"answer":1,"choices":[" no"," yes"],"context":"p.\nQuestion: is it?\nAnswer:"}
+	{"id":"g","question":"Q","answer":"so 5"}	a benchmark like GSM8K	{"context":"Question: Q\nAnswer:","continuation":" so 5"}
+	{"id":9,"query":"q","choices":["a","b"],"gold":0}	a benchmark as	{"answer":0,"choices":[" a"," b"],"context":"q"}
+	{"id":"c","prompt":"p","completion":" c"}	a set of prompts	{"context":"p","continuation":" c"}
 	{"id":1,"text":"one two\nthree"}	a file of documents	{"context":"one","continuation":" two\nthree"}
 	END
 	[ $n -eq 14 ]
@@ -79,7 +82,7 @@ convert() {
 		[[ $stderr == *"this is $what"* ]] ||
 			{ echo "$stderr"; false; }
 		convert
-		[ "$(cat "$T/out")" = "$(printf '%b' "$want")" ]
+		[ "$(jq -c 'del(.id)' "$T/out")" = "$(printf '%b' "$want")" ]
 		"$BIN/lm-sample" --model $M --prompts "$T/out" --max-tokens 2 \
 			--json -q > "$T/answers"
 		[ "$(grep -c '"prompt"' "$T/answers")" -eq \
@@ -113,4 +116,17 @@ convert() {
 	run --separate-stderr "$BIN/lm-sample" --model $M --score "$T/x"
 	[ "$status" -eq 2 ]
 	[[ $stderr == *"$T/x: "*"a Parquet file"* ]]
+}
+
+@test "a folder that is not a model, and one that is not a file of lines" {
+	mkdir "$T/d"
+	run --separate-stderr "$BIN/lm-sample" --model "$T/d" --prompt a
+	[ "$status" -eq 2 ]
+	[ "$stderr" = "lm-sample: $T/d: not a model folder: it has no config.json" ]
+	run --separate-stderr "$BIN/lm-sample" --model "$M/config.json" --prompt a
+	[ "$status" -eq 2 ]
+	[[ $stderr == *"config.json: not a model folder: "* ]]
+	run --separate-stderr "$BIN/lm-sample" --model $M --score "$T/d"
+	[ "$status" -eq 2 ]
+	[ "$stderr" = "lm-sample: $T/d: is a folder, not a file of lines" ]
 }

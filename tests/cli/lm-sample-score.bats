@@ -197,3 +197,25 @@ many() {
 	tr '\r' '\n' < "$T/seen" | grep -qE \
 		"scoring: [0-9]+ lines \([0-9]+ %\), [0-9]+ lines/s, .* left"
 }
+
+# lm-evaluation-harness (api/task.py, 0.4.13): acc_bytes divides by the bytes
+# of the choice, without the delimiter, a space, before it.
+@test "normalized by the bytes of a choice without the space before it" {
+	cat > "$T/in" <<-'END'
+	{"context":"It","choices":[" was"," a","  x"," café","at"," "],"answer":0}
+	{"context":"It was","choices":[" a"," the cat"," of the"],"answer":1}
+	END
+	"$BIN/lm-sample" -q --model $M/llama-gqa --score "$T/in" --json \
+		> "$T/out"
+	perl -MJSON::PP -e '
+		my @want = ([3, 1, 2, 5, 2, 1], [1, 7, 6]);
+		while (<STDIN>) {
+			my $h = decode_json($_);
+			my @n = @{shift @want};
+			die "@{$h->{bytes}}" if "@{$h->{bytes}}" ne "@n";
+			my ($best) = sort { $h->{logprobs}[$b] / $n[$b] <=>
+				$h->{logprobs}[$a] / $n[$a] } 0 .. $#n;
+			die $best if $h->{pick_norm} != $best;
+		}
+		die if @want' < "$T/out"
+}

@@ -190,7 +190,8 @@ missing_files_at_once(void **state)
 	assert_int_equal(all.n, 0);
 	assert_string_equal(e.msg, "/no/such/file: No such file or directory");
 	assert_int_equal(read_all(&dir, 1, 100, &all, &f), -1);
-	assert_string_equal(f.msg, "tests/data: Is a directory");
+	assert_string_equal(f.msg,
+			    "tests/data: is a folder, not a file of lines");
 	buf_clear(&all);
 }
 

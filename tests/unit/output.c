@@ -162,7 +162,7 @@ faults_are_told(void **state)
 	assert_int_equal(output_commit(o, &e), -1);
 	assert_string_equal(e.msg, "/dev/full: No space left on device");
 	assert_null(output_open(dir, &f));
-	assert_non_null(strstr(f.msg, "Is a directory"));
+	assert_non_null(strstr(f.msg, "is a folder: name a file"));
 	assert_null(output_open(test_path(dir, "no/such"), &g));
 	assert_non_null(strstr(g.msg, "No such file"));
 }
