@@ -8,6 +8,13 @@
  * two in starts + 1 places are anchors ("winnowing": S. Schleimer, D. Wilkerson
  * and A. Aiken, 2003).  In a loop of period p every p-th place is one.
  *
+ * Where windows are long, the least is that of the first 2 * starts places; if
+ * it is one of the second half, the anchor is `starts` bytes before it.  Of
+ * random text three in 2 * starts + 1 places are anchors ("mod-minimizer":
+ * R. Groot Koerkamp and G. Pibiri, 2024).  Anchors of successive windows
+ * ascend: the least changes when it leaves, as the first place of a window, or
+ * for one that enters as the last, whose anchor is the last of the `starts`.
+ *
  * A hash is compared once when it enters the window, and on average once more
  * where an anchor leaves.
  */
@@ -175,13 +182,33 @@ use(struct thread *t, const struct place *w, struct anchor a, size_t x)
 	return p < w->from || p >= w->to ? 0 : w->use(t, &a);
 }
 
+/* a.at is the least for these windows. */
+INLINE int
+use_least(struct thread *t, const struct place *w, struct anchor a, size_t x)
+{
+	size_t starts = t->s->starts;
+	struct anchor far = a;
+
+	if (a.at >= a.first + starts) {
+		far.at = a.at - starts;
+		if (far.last > far.at)
+			far.last = far.at;
+		if (use(t, w, far, x))
+			return -1;
+		if (far.last == a.last)
+			return 0;
+		a.first = far.last + 1;
+	}
+	return use(t, w, a, x);
+}
+
 /* Of the windows that start in [x, x + last]. */
 INLINE int
 run(struct thread *t, const struct place *place, size_t x, size_t last,
     struct anchor a, hash_fn *hash, up_to_fn *up_to, least_fn *least)
 {
 	const struct search *s = t->s;
-	size_t w = s->starts, j, stop;
+	size_t w = s->grams, j, stop;
 	int32_t *h = t->hash;
 
 	hash((const unsigned char *)t->text + x, 0, last + w, s->gram, h);
@@ -191,7 +218,7 @@ run(struct thread *t, const struct place *place, size_t x, size_t last,
 		stop = a.at < last ? a.at + w : last + w;
 		j = first_up_to(h, j, stop, h[a.at], up_to);
 		a.last = j - w;
-		if (use(t, place, a, x))
+		if (use_least(t, place, a, x))
 			return -1;
 		if (j < stop) {
 			a.at = j++;

@@ -124,6 +124,7 @@ enum {
 struct search {
 	struct spans *s;
 	size_t starts;		/* places of which one is an anchor */
+	size_t grams;		/* compared to find it: starts, or twice that */
 	size_t block;		/* bytes of an anchor */
 	size_t gram;		/* its bytes that decide, up to GRAM */
 	size_t cell;		/* starts of a cell (spans_windows.c) */

@@ -46,6 +46,11 @@ sizes(struct search *s, size_t mem)
 	size_t most;
 
 	s->starts = s->s->least / 2 ? s->s->least / 2 : 1;
+	s->grams = s->starts;
+	if (s->s->least >= 4 * GRAM) {
+		s->starts = (s->s->least - GRAM + 1) / 2;
+		s->grams = 2 * s->starts;
+	}
 	s->block = s->s->least - s->starts + 1;
 	s->gram = s->block < GRAM ? s->block : GRAM;
 	s->cell = (s->starts + 4) / 6;

@@ -279,7 +279,7 @@ test_contexts(void **state)
 			}
 			d[i] = buf_span(&b[i]);
 		}
-		check_docs(d, DOCS, 9 + below(20));
+		check_docs(d, DOCS, 9 + below(32));
 	}
 	for (i = 0; i < DOCS; i++)
 		buf_clear(&b[i]);
