@@ -40,9 +40,9 @@ struct spans;
  * least: bytes of the shortest window, 1 or more.  Texts and tables take at
  * most `mem` bytes of memory, or 512 times the square root of the bytes of
  * all texts if that is more.  What does not fit goes to unlinked files in
- * $TMPDIR: the texts; 64 bytes per `least` bytes of text, and as many per
- * `least` bytes that occur earlier; 16 to 32 per window near the ends of
- * passages that occur three times or more, and in short loops.  Not included: 8
+ * $TMPDIR: the texts; 32 bytes per `least` bytes of text, and 64 per `least`
+ * bytes that occur earlier; 16 to 32 per window near the ends of passages that
+ * occur three times or more, and in short loops.  Not included: 8
  * to 16 bytes per document, 20 to 40 per span, and per thread 16 lengths of a
  * window.
  */

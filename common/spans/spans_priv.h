@@ -136,6 +136,7 @@ struct search {
 	struct roll roll;
 	struct partition *blocks, *repeats, *windows, *copies;
 	size_t buckets, room;	/* room: records of a bucket at a time */
+	size_t buffers;		/* bytes of those of a partition */
 	uint64_t range;		/* places of a bucket of repeats, copies */
 	int collided, weak;
 	struct err *e;		/* of the caller */

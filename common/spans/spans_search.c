@@ -78,6 +78,8 @@ sizes(struct search *s, size_t mem)
 		most = (size_t)(n >> 16);
 	if (s->buckets < most)
 		s->buckets = most;
+	/* large buffers of few records would only take memory */
+	s->buffers = mem / 8 < n / 16 ? mem / 8 : (size_t)(n / 16);
 	s->range = n / s->buckets + 1;
 	s->room = mem / 256 / (size_t)s->threads;
 	if (s->room < PARTITION_MOST)
@@ -101,7 +103,7 @@ find_repeats(struct search *s, size_t mem)
 
 	if (partition_flush(s->blocks, s->e))
 		return -1;
-	s->repeats = partition_new(n, threads, mem / 8, mem / 8);
+	s->repeats = partition_new(n, threads, s->buffers, mem / 8, 0);
 	if (spans_run(s, n, 0, spans_put_repeats) ||
 	    partition_flush(s->repeats, s->e))
 		return -1;
@@ -117,13 +119,13 @@ find_copies(struct search *s, size_t mem)
 	size_t threads = (size_t)s->threads, n = s->buckets;
 
 	s->unit = 1;
-	s->blocks = partition_new(n, threads, mem / 8, mem / 4);
+	s->blocks = partition_new(n, threads, s->buffers, mem / 4, 1);
 	if (spans_run(s, segments, 1, spans_put_anchors) ||
 	    find_repeats(s, mem))
 		return -1;
-	s->windows = partition_new(n, threads, mem / 16, mem / 8);
-	s->copies = partition_new(n, threads, mem / 16, mem / 8);
-	s->blocks = partition_new(n, threads, mem / 16, mem / 8);
+	s->windows = partition_new(n, threads, s->buffers / 2, mem / 8, 0);
+	s->copies = partition_new(n, threads, s->buffers / 2, mem / 8, 0);
+	s->blocks = partition_new(n, threads, s->buffers / 2, mem / 8, 0);
 	if (spans_run(s, n, 1, spans_matches))
 		return -1;
 	done(s, &s->repeats);

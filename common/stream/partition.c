@@ -5,6 +5,10 @@
  * begins with where the bucket's previous one is, so that memory does not grow
  * with the number of records.  A buffer has room for that, so that a chunk is
  * written and read at once.
+ *
+ * A short record has the upper half of a word for its key, and the lower one
+ * for its value less that of the chunk, which is that of its first record.  A
+ * value that is too far from it begins a new chunk.
  */
 #include "stream/partition.h"
 
@@ -16,7 +20,11 @@
 
 #define NO_CHUNK UINT64_MAX
 
-enum { LINE = 64 / sizeof(struct record) };
+enum {
+	LINE = 64 / sizeof(uint64_t),
+	WIDE = 2,		/* words of a record */
+	HEAD = 2, HEAD_SHORT	/* words of {chunk before}, {it, value} */
+};
 
 struct bucket {
 	struct record last;	/* chunk: {offset or NO_CHUNK, records} */
@@ -24,22 +32,25 @@ struct bucket {
 };
 
 struct writer {
-	struct record *buf;	/* of each bucket: {chunk before, records} */
-	uint32_t *fill;		/* of each bucket, with the former */
+	uint64_t *buf;		/* of each bucket: {chunk before}, records */
+	uint32_t *fill;		/* words of each bucket, with the former */
 };
 
 struct partition {
 	struct spool *spool;
 	struct bucket *bucket;
 	size_t buckets, writers;
-	size_t cap;		/* records of a buffer */
+	int is_short;
+	size_t head, words;	/* of a chunk; of a record */
+	size_t cap;		/* words of a buffer */
 	size_t stride;		/* from one to the next */
 	struct writer *writer;	/* NULL: flushed */
 	pthread_mutex_t lock;
 };
 
 struct partition *
-partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem)
+partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem,
+	      int is_short)
 {
 	struct partition *s = xcalloc(1, sizeof(*s));
 	size_t i;
@@ -47,11 +58,15 @@ partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem)
 	s->spool = spool_new(mem);
 	s->buckets = buckets;
 	s->writers = writers;
-	s->cap = buffers / writers / buckets / sizeof(struct record);
+	s->is_short = is_short;
+	s->head = is_short ? HEAD_SHORT : HEAD;
+	s->words = is_short ? 1 : WIDE;
+	s->cap = buffers / writers / buckets / sizeof(uint64_t) / s->words;
 	if (s->cap < PARTITION_LEAST)
 		s->cap = PARTITION_LEAST;
 	if (s->cap > PARTITION_MOST)
 		s->cap = PARTITION_MOST;
+	s->cap *= s->words;
 	/* buffers a power of two apart would share a few lines of the cache */
 	s->stride = s->cap < 16 * LINE ? s->cap : s->cap + LINE;
 	s->bucket = xcalloc(buckets, sizeof(*s->bucket));
@@ -60,11 +75,11 @@ partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem)
 	s->writer = xcalloc(writers, sizeof(*s->writer));
 	for (i = 0; i < writers; i++)
 		s->writer[i] = (struct writer){
-			mem_pages(buckets * s->stride * sizeof(struct record)),
+			mem_pages(buckets * s->stride * sizeof(uint64_t)),
 			xcalloc(buckets, sizeof(uint32_t))
 		};
 	for (i = 0; i < writers * buckets; i++)
-		s->writer[i / buckets].fill[i % buckets] = 1;
+		s->writer[i / buckets].fill[i % buckets] = (uint32_t)s->head;
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -76,7 +91,7 @@ free_buffers(struct partition *s)
 
 	for (i = 0; i < s->writers && s->writer; i++) {
 		mem_pages_free(s->writer[i].buf, s->buckets * s->stride *
-			       sizeof(struct record));
+			       sizeof(uint64_t));
 		free(s->writer[i].fill);
 	}
 	free(s->writer);
@@ -98,19 +113,39 @@ partition_free(struct partition *s)
 static int
 put_chunk(struct partition *s, struct writer *w, size_t i, struct err *e)
 {
-	struct record *v = w->buf + i * s->stride;
+	uint64_t *v = w->buf + i * s->stride;
 	struct bucket *b = &s->bucket[i];
-	uint32_t n = w->fill[i];
+	size_t words = w->fill[i], n = (words - s->head) / s->words;
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	v[0] = b->last;
-	b->last = (struct record){spool_size(s->spool), n - 1};
-	b->n += n - 1;
-	r = spool_append(s->spool, v, n * sizeof(*v), e);
+	v[0] = b->last.key;
+	v[1] = b->last.value;
+	b->last = (struct record){spool_size(s->spool), n};
+	b->n += n;
+	r = spool_append(s->spool, v, words * sizeof(*v), e);
 	pthread_mutex_unlock(&s->lock);
-	w->fill[i] = 1;
+	w->fill[i] = (uint32_t)s->head;
 	return r;
+}
+
+static int
+put_short(struct partition *s, struct writer *w, size_t bucket,
+	  struct record r, struct err *e)
+{
+	uint64_t *v = w->buf + bucket * s->stride, *at = v + w->fill[bucket];
+
+	if (w->fill[bucket] == HEAD_SHORT) {
+		v[HEAD] = r.value;
+	} else if ((r.value - v[HEAD]) >> 32) {
+		if (put_chunk(s, w, bucket, e))
+			return -1;
+		at = v + HEAD_SHORT;
+		v[HEAD] = r.value;
+	}
+	*at = r.key << 32 | (r.value - v[HEAD]);
+	__builtin_prefetch(at + LINE, 1);
+	return ++w->fill[bucket] < s->cap ? 0 : put_chunk(s, w, bucket, e);
 }
 
 int
@@ -118,10 +153,15 @@ partition_put(struct partition *s, size_t writer, size_t bucket,
 	      struct record r, struct err *e)
 {
 	struct writer *w = &s->writer[writer];
-	struct record *at = w->buf + bucket * s->stride + w->fill[bucket]++;
+	uint64_t *at;
 
-	*at = r;
+	if (s->is_short)
+		return put_short(s, w, bucket, r, e);
+	at = w->buf + bucket * s->stride + w->fill[bucket];
+	at[0] = r.key;
+	at[1] = r.value;
 	__builtin_prefetch(at + LINE, 1);
+	w->fill[bucket] += WIDE;
 	return w->fill[bucket] < s->cap ? 0 : put_chunk(s, w, bucket, e);
 }
 
@@ -132,7 +172,7 @@ partition_flush(struct partition *s, struct err *e)
 
 	for (w = 0; w < s->writers; w++)
 		for (i = 0; i < s->buckets; i++)
-			if (s->writer[w].fill[i] > 1 &&
+			if (s->writer[w].fill[i] > s->head &&
 			    put_chunk(s, &s->writer[w], i, e))
 				return -1;
 	free_buffers(s);
@@ -145,6 +185,28 @@ partition_count(const struct partition *s, size_t bucket)
 	return s->bucket[bucket].n;
 }
 
+/* The n records of the chunk at `off` to v, and where the one before is. */
+static int
+read_short(struct partition *s, uint64_t off, size_t n, struct record *v,
+	   struct record *before, struct err *e)
+{
+	uint64_t chunk[PARTITION_MOST];
+	const size_t bytes = (HEAD_SHORT + n) * sizeof(*chunk);
+	const uint64_t *p = spool_view(s->spool, off, bytes);
+	size_t i;
+
+	if (!p && spool_read(s->spool, off, chunk, bytes, e))
+		return -1;
+	p = p ? p : chunk;
+	*before = (struct record){p[0], p[1]};
+	for (i = 0; i < n; i++)
+		v[i] = (struct record){
+			p[HEAD_SHORT + i] >> 32,
+			(uint32_t)p[HEAD_SHORT + i] + p[HEAD]
+		};
+	return 0;
+}
+
 static int
 read_chunks(struct partition *s, struct record *at, struct record *v,
 	    size_t room, size_t *n, struct err *e)
@@ -153,6 +215,11 @@ read_chunks(struct partition *s, struct record *at, struct record *v,
 
 	for (*n = 0; at->key != NO_CHUNK && at->value < room - *n; *n += k) {
 		k = (size_t)at->value;
+		if (s->is_short) {
+			if (read_short(s, at->key, k, v + *n, at, e))
+				return -1;
+			continue;
+		}
 		if (spool_read(s->spool, at->key, v + *n,
 			       (k + 1) * sizeof(*v), e))
 			return -1;

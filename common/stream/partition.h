@@ -18,17 +18,19 @@ struct record {
 	uint64_t key, value;
 };
 
-/* Records of a writer's buffer for a bucket, one of them for itself. */
+/* Records of a writer's buffer for a bucket, less a few for itself. */
 enum { PARTITION_LEAST = 16, PARTITION_MOST = 4096 };
 
 struct partition;
 
 /*
  * buffers: bytes of all writers together; at least PARTITION_LEAST records per
- * bucket and writer are allocated.
+ * bucket and writer are allocated.  is_short: records take 8 bytes instead of
+ * 16, and only the lower 32 bits of their keys are kept; the values that a
+ * writer puts into a bucket should be near each other.
  */
 struct partition *partition_new(size_t buckets, size_t writers, size_t buffers,
-			    size_t mem);
+				size_t mem, int is_short);
 void partition_free(struct partition *s);	/* NULL is fine */
 
 /* Writer k, 0..writers-1, for one thread at a time. */
