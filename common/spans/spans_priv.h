@@ -111,9 +111,12 @@ spans_next_length(const struct spans *s, struct lengths *l)
 
 /* --- one search --- */
 
+enum { ROLL_POWERS = 8 };
+
 /* The hash of a window, mod 2^61 - 1, that rolls. */
 struct roll {
 	uint64_t base, out[256];
+	uint64_t power[ROLL_POWERS + 1];	/* of the base */
 };
 
 enum {

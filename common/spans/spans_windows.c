@@ -38,6 +38,9 @@ spans_roll(struct search *s, uint64_t base)
 	uint64_t p = 1, i, x;
 
 	r->base = base & P;
+	r->power[0] = 1;
+	for (i = 0; i < ROLL_POWERS; i++)
+		r->power[i + 1] = fold(times(r->power[i], r->base));
 	for (i = 0; i < s->s->least; i++)
 		p = fold(times(p, r->base));
 	for (i = 0; i < 256; i++) {
@@ -60,6 +63,27 @@ roll(const struct roll *r, uint64_t h, char out, char in)
 {
 	return fold(times(h, r->base) + r->out[(unsigned char)out] +
 		    (unsigned char)in + 1);
+}
+
+/* The hash of n bytes, several at a time: a step waits for the one before. */
+static uint64_t
+hash_bytes(const struct roll *r, const char *p, size_t n)
+{
+	uint64_t h = 0;
+	size_t i, k;
+
+	for (i = 0; i + ROLL_POWERS <= n; i += ROLL_POWERS) {
+		unsigned __int128 x = (unsigned __int128)h *
+			r->power[ROLL_POWERS];
+
+		for (k = 0; k < ROLL_POWERS; k++)
+			x += (unsigned __int128)r->power[ROLL_POWERS - 1 - k] *
+				((unsigned char)p[i + k] + 1u);
+		h = fold(((uint64_t)x & P) + (uint64_t)(x >> 61));
+	}
+	for (; i < n; i++)
+		h = roll_in(r, h, p[i]);
+	return h;
 }
 
 /* h is the hash of n bytes of the window; fold() left one of two residues. */
@@ -102,11 +126,9 @@ spans_put_windows(struct thread *t, size_t from, size_t to, size_t end,
 		  size_t past)
 {
 	const struct roll *r = &t->s->roll;
-	size_t least = t->s->s->least, i;
-	uint64_t h = 0;
+	size_t least = t->s->s->least;
+	uint64_t h = hash_bytes(r, t->text + from, least);
 
-	for (i = 0; i < least; i++)
-		h = roll_in(r, h, t->text[from + i]);
 	for (; from <= to; from++) {
 		if (windows_at(t, from, end, past, h))
 			return -1;
