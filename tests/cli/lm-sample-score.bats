@@ -19,11 +19,28 @@ folder() {
 	cp "$1" "$T/m/tokenizer.json"
 }
 
-# equals GOLDEN OURS: tokens, log-probabilities within 1e-4, sums, greedy
+# equals GOLDEN OURS: tokens, log-probabilities within 1e-4, sums, greedy, picks
 equals() {
 	perl -MJSON::PP -e '
 		local $/;
 		sub slurp { open my $f, "<", $_[0] or die; <$f> }
+		sub first_largest {
+			my $best = 0;
+			$_[$_] > $_[$best] and $best = $_ for 1 .. $#_;
+			$best;
+		}
+		# what the golden log-probabilities pick, as they are and by byte
+		sub pick {
+			my ($w, $h, $i) = @_;
+			my @p = @{$w->{logprobs}};
+			my @b = map { my $x = $_; utf8::encode($x); length $x }
+				@{$w->{choices}};
+			die "line $i: picks $h->{pick}, $h->{pick_norm}"
+				unless $h->{pick} == first_largest(@p) &&
+				$h->{pick_norm} == first_largest(
+					map { $p[$_] / $b[$_] } 0 .. $#p) &&
+				$h->{answer} == $w->{answer};
+		}
 		my @want = @{decode_json(slurp($ARGV[0]))};
 		my @got = map { decode_json($_) } split /\n/, slurp($ARGV[1]);
 		die "@{[scalar @got]} lines, not @{[scalar @want]}"
@@ -40,6 +57,7 @@ equals() {
 				die "line $i, $j: off by $d"
 					if abs($d) > 1e-4 * (1 + $n);
 			}
+			pick($w, $h, $i) if $w->{choices};
 			next unless $w->{tokens};
 			die "line $i: sum" if
 				abs($h->{logprob} - $w->{logprob}) > 1e-3;
@@ -83,6 +101,21 @@ lines() {
 		> "$T/out"
 	run equals $S/prepend.golden.json "$T/out"
 	[ "$status" -ne 0 ]
+}
+
+@test "accuracy counts the picks that golden scores make" {
+	folder $S/prepend.json
+	# picks are 0 and 1, by byte 1 and 0: right, wrong; wrong, right
+	lines $S/prepend.golden.json | grep '"choices"' > "$T/lines"
+	[ "$(grep -c . "$T/lines")" -eq 2 ]
+	sed -i '1s/"answer":[0-9]*/"answer":0/; 2s/"answer":[0-9]*/"answer":0/' \
+		"$T/lines"
+	"$BIN/lm-sample" --model "$T/m" --score "$T/lines" > "$T/out"
+	[ "$(grep -c '^accuracy.* 0.5000 ' "$T/out")" -eq 2 ]
+	sed -i '2s/"answer":[0-9]*/"answer":1/' "$T/lines"
+	"$BIN/lm-sample" --model "$T/m" --score "$T/lines" > "$T/out"
+	grep -q '^accuracy  .* 1.0000 ' "$T/out"
+	grep -q '^accuracy, normalized .* 0.0000 ' "$T/out"
 }
 
 @test "a continuation after a context of token ids gets no space" {
