@@ -28,6 +28,43 @@ real_head(struct kt *t)
 	head_run(t, s[0], s[3], s[1], s[2], (int)s[4]);
 }
 
+/* n whole numbers in [lo, hi]: sums of their products are exact. */
+static inline void
+fill_whole(struct kt *t, void *dst, int64_t n, int lo, int hi)
+{
+	void *x = xmalloc((size_t)n * kdtype_size(t->dt));
+
+	for (int64_t i = 0; i < n; i++)
+		kt_set(x, t->dt, i, (double)kt_int(t, lo, hi));
+	kt_put(t, dst, x, (size_t)n * kdtype_size(t->dt));
+	free(x);
+}
+
+/* The largest logit three times in each row, in other tiles and chunks. */
+static inline void
+real_ties(struct kt *t)
+{
+	static const int64_t top[] = { 8300, 700, 690 };
+	int64_t n = 40, c = 8, v = 9000;
+	struct kweight *w = kt_weight(t, v, c, K_USE_FWD);
+	void *h = kt_room(t, n * c, t->dt);
+	int32_t *arg = kt_room(t, n, K_F32);
+	int32_t *target = kt_ids(t, n, 0, v - 1, 5);
+	float *loss = kt_room(t, n, K_F32), *logz = kt_room(t, n, K_F32);
+
+	fill_whole(t, h, n * c, 1, 3);
+	fill_whole(t, w->data, v * c, -2, 1);
+	for (int i = 0; i < 3; i++)
+		fill_whole(t, (char *)w->data + (size_t)(top[i] * c) *
+			   kdtype_size(t->dt), c, 2, 2);
+	kernels_weight_update(t->k, w);
+	t->k->ce_head(t->k, &(struct k_ce_head){ .w = w, .n = n, .v = v,
+		.h = h, .target = target, .loss = loss, .logz = logz,
+		.argmax = arg });
+	kt_out(t, "argmax", arg, n, 1, K_F32)->kind = KT_BYTES;
+	kt_stat(t, "loss", loss, n);
+}
+
 /* Rows, inputs, outputs. */
 static const int64_t matmul_shapes[][3] = {
 	{ 1, 700, 1100 }, { 257, 513, 520 }, { 1100, 130, 70 },
@@ -114,6 +151,7 @@ real_adamw(struct kt *t)
 
 static const struct kt_case kt_real[] = {
 	{ "ce_head, real shapes", real_head, 0, 5 },
+	{ "ce_head, ties", real_ties, 0, 1 },
 	{ "matmul, real shapes", real_matmul, 0, 6 },
 	{ "rope, real shapes", real_rope, 0, 5 },
 	{ "attn, real shapes", real_attn, 0, ATTN_SHAPES },

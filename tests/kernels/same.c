@@ -6,8 +6,8 @@
  * (memory inaccessible outside calls, calls queued).  The last tests check
  * the guard itself.
  */
-#include "tests/kernels/cases.h"
 #include "tests/kernels/guard.h"
+#include "tests/kernels/real.h"
 #include "tests/kernels/tap.h"
 
 #include <signal.h>
@@ -41,19 +41,32 @@ same(struct kernels *k, struct kernels *base, const struct kt_case *c,
 }
 
 static void
+one_case(struct kernels *k, struct kernels *base, const struct kt_case *c,
+	 const char *what)
+{
+	int ok = 1;
+
+	for (int dt = K_F32; dt <= K_BF16; dt++) {
+		for (int s = 0; s < c->big; s++)
+			ok &= same(k, base, c, (enum kdtype)dt, 1, s);
+		if (c->small)
+			ok &= same(k, base, c, (enum kdtype)dt, 0, 0);
+	}
+	tap_ok(ok, "%s: same bits from %s", what, c->name);
+}
+
+static void
 all_cases(struct kernels *k, struct kernels *base, const char *what)
 {
-	for (int i = 0; i < KT_CASES; i++) {
-		const struct kt_case *c = &kt_cases[i];
-		int ok = 1;
+	for (int i = 0; i < KT_CASES; i++)
+		one_case(k, base, &kt_cases[i], what);
+}
 
-		for (int dt = K_F32; dt <= K_BF16; dt++) {
-			for (int s = 0; s < c->big; s++)
-				ok &= same(k, base, c, (enum kdtype)dt, 1, s);
-			ok &= same(k, base, c, (enum kdtype)dt, 0, 0);
-		}
-		tap_ok(ok, "%s: same bits from %s", what, c->name);
-	}
+static void
+real_cases(struct kernels *k, struct kernels *base, const char *what)
+{
+	for (int i = 0; i < KT_REAL; i++)
+		one_case(k, base, &kt_real[i], what);
 }
 
 /* A source changed before sync: a difference under the guard. */
@@ -111,6 +124,8 @@ main(void)
 		k = kernels_open("cpu", threads[i], &e);
 		snprintf(what, sizeof what, "threads %d", threads[i]);
 		all_cases(k, base, what);
+		if (threads[i] == 3)
+			real_cases(k, base, what);
 		k->close(k);
 	}
 	k = kernels_open("cpu:packed", 3, &e);
