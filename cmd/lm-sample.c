@@ -202,8 +202,9 @@ load_model(struct loaded *l, struct err *e)
 		return -1;
 	bf16 = opt.dtype ? opt.dtype == 1 : st_matrices_are(st, ST_BF16);
 	l->llama = llama_new(l->k, &l->config, bf16 ? K_BF16 : K_F32,
-			     state_memory(&l->config, bf16 ? 2 : 4), positions);
-	rc = llama_load(l->llama, st, e);
+			     state_memory(&l->config, bf16 ? 2 : 4), positions,
+			     e);
+	rc = l->llama ? llama_load(l->llama, st, e) : -1;
 	st_close(st);
 	return rc;
 }

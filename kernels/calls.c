@@ -1,5 +1,5 @@
 /*
- * calls.c - short forms of calls on any table
+ * calls.c - short forms of calls, and parts of calls, of any table
  */
 #include "kernels/kernels.h"
 
@@ -15,11 +15,12 @@ kernels_fetch(struct kernels *k, void *dst, const void *src, size_t n)
 	k->fetch(k, &(struct k_fetch){ .dst = dst, .src = src, .n = n });
 }
 
-void
-kernels_download(struct kernels *k, void *dst, const void *src, size_t n)
+int
+kernels_download(struct kernels *k, void *dst, const void *src, size_t n,
+		 struct err *e)
 {
 	kernels_fetch(k, dst, src, n);
-	k->sync(k);
+	return k->sync(k, e);
 }
 
 void
@@ -52,4 +53,19 @@ kernels_weight_free(struct kernels *k, struct kweight *w)
 {
 	if (w)
 		k->weight_free(k, &(struct k_weight_free){ .w = w });
+}
+
+void *
+kernels_no_memory(struct kernels *k, size_t bytes, struct err *e)
+{
+	size_t unused, total;
+
+	if (k->memory(k, &unused, &total) < 0)
+		err_set(e, "%s: cannot allocate %zu bytes of device memory",
+			k->name, bytes);
+	else
+		err_set(e, "%s: cannot allocate %zu bytes of device memory (%zu"
+			" of %zu bytes are free)", k->name, bytes, unused,
+			total);
+	return NULL;
 }

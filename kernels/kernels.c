@@ -14,19 +14,19 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/ref/ref.h"
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, ALIGN = 256 };
 
 static void *
 host_get(void *ctx, size_t bytes)
 {
+	int huge = bytes >= 2 * HUGE_PAGE;
 	void *p;
 
 	(void)ctx;
-	if (bytes < 2 * HUGE_PAGE)
-		return xaligned(bytes ? bytes : 1);
-	if (posix_memalign(&p, HUGE_PAGE, bytes) != 0)
-		return xaligned(bytes);		/* ends the program */
-	madvise(p, bytes, MADV_HUGEPAGE);
+	if (posix_memalign(&p, huge ? HUGE_PAGE : ALIGN, bytes ? bytes : 1))
+		return NULL;
+	if (huge)
+		madvise(p, bytes, MADV_HUGEPAGE);
 	return p;
 }
 
@@ -37,10 +37,47 @@ host_put(void *ctx, void *p)
 	free(p);
 }
 
-static void *
-host_alloc(struct kernels *k, size_t bytes)
+static int
+host_memory(struct kernels *k, size_t *unused, size_t *total)
 {
-	return k->mem_get(k->mem_ctx, bytes);
+	(void)k;
+	*unused = mem_available();
+	*total = mem_limit();
+	return *total ? 0 : -1;
+}
+
+/*
+ * The system may promise more memory than there is and end a process that uses
+ * it; a block that can never fit is refused here.
+ */
+static void *
+host_alloc_device(struct kernels *k, size_t bytes, struct err *e)
+{
+	size_t total = mem_limit();
+	void *p = NULL;
+
+	if (!total || bytes <= total)
+		p = k->mem_get(k->mem_ctx, bytes);
+	return p ? p : kernels_no_memory(k, bytes, e);
+}
+
+static void *
+host_alloc_host(struct kernels *k, size_t bytes, struct err *e)
+{
+	void *p;
+
+	if (posix_memalign(&p, ALIGN, bytes ? bytes : 1) == 0)
+		return p;
+	err_set(e, "%s: cannot allocate %zu bytes of host memory", k->name,
+		bytes);
+	return NULL;
+}
+
+static void
+host_free_host(struct kernels *k, void *p)
+{
+	(void)k;
+	free(p);
 }
 
 struct kernels *
@@ -66,6 +103,9 @@ kernels_open(const char *name, int threads, struct err *e)
 		return NULL;
 	k->mem_get = host_get;
 	k->mem_put = host_put;
-	k->alloc = host_alloc;
+	k->alloc = host_alloc_device;
+	k->memory = host_memory;
+	k->host_alloc = host_alloc_host;
+	k->host_free = host_free_host;
 	return k;
 }

@@ -81,8 +81,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-
-enum kdtype { K_F32, K_BF16 };
+#include "kernels/dtype.h"
 
 /* What a weight is used for; decides which packed copies a table keeps. */
 enum kweight_use {
@@ -106,6 +105,13 @@ struct kweight {
 	void *data;
 	int use;
 	void *priv;
+};
+
+/* What weight_new() makes; see kweight. */
+struct k_weight_new {
+	enum kdtype dt;
+	int64_t out, in;
+	int use;		/* enum kweight_use */
 };
 
 /* --- memory --- */
@@ -443,10 +449,28 @@ struct kernels {
 	const char *isa;	/* instruction set: "avx512_bf16"... */
 	int threads;
 
-	/* Device memory, 64-byte aligned; exits if there is none left. */
-	void *(*alloc)(struct kernels *k, size_t bytes);
-	struct kweight *(*weight_new)(struct kernels *k, enum kdtype dt,
-				      int64_t out, int64_t in, int use);
+	/*
+	 * Device memory, aligned to 256 bytes.  NULL: there is not that much;
+	 * the message has the size, and how much is free.
+	 */
+	void *(*alloc)(struct kernels *k, size_t bytes, struct err *e);
+	/*
+	 * Bytes of device memory that are free, and in all.  On host tables
+	 * those that this process may take before the machine swaps or one of
+	 * its limits (cgroup, address space) is reached.  -1: unknown.
+	 */
+	int (*memory)(struct kernels *k, size_t *free, size_t *total);
+	/*
+	 * Host memory for uploads and fetches, aligned to 64 bytes.  Any host
+	 * memory will do for them, but from this a device copies faster.
+	 */
+	void *(*host_alloc)(struct kernels *k, size_t bytes, struct err *e);
+	void (*host_free)(struct kernels *k, void *p);	/* NULL is fine */
+
+	/* A weight with its data, not initialized.  NULL as for alloc(). */
+	struct kweight *(*weight_new)(struct kernels *k,
+				      const struct k_weight_new *a,
+				      struct err *e);
 
 	/* Bytes that weight_new() takes beside data. */
 	size_t (*copies)(struct kernels *k, enum kdtype dt, int64_t out,
@@ -461,8 +485,11 @@ struct kernels {
 	size_t (*need)(struct kernels *k, const struct k_need *s);
 	int (*reserve)(struct kernels *k, size_t bytes, struct err *e);
 
-	/* Wait until everything that was queued is done. */
-	void (*sync)(struct kernels *k);
+	/*
+	 * Wait until everything that was queued is done.  -1: a call failed,
+	 * and what the device computed since the last sync is lost.
+	 */
+	int (*sync)(struct kernels *k, struct err *e);
 
 	/*
 	 * void (*rmsnorm_fwd)(struct kernels *k,
@@ -484,7 +511,8 @@ struct kernels {
 
 	/*
 	 * Where device memory comes from; set by kernels_open().  A wrapper
-	 * may replace them before the first use.  get is 64-byte aligned.
+	 * may replace them before the first use.  get is aligned to 256
+	 * bytes; NULL: no memory.
 	 */
 	void *(*mem_get)(void *ctx, size_t bytes);
 	void (*mem_put)(void *ctx, void *p);
@@ -504,20 +532,24 @@ struct kernels *kernels_open(const char *name, int threads, struct err *e);
 
 /*
  * Short forms of calls.  NULL to release or weight_free: nothing.  download is
- * a fetch, then sync().
+ * a fetch, then sync(): -1 if that fails.
  */
 void kernels_upload(struct kernels *k, void *dst, const void *src, size_t n);
 void kernels_fetch(struct kernels *k, void *dst, const void *src, size_t n);
-void kernels_download(struct kernels *k, void *dst, const void *src, size_t n);
+int kernels_download(struct kernels *k, void *dst, const void *src, size_t n,
+		     struct err *e);
 void kernels_copy(struct kernels *k, void *dst, const void *src, size_t n);
 void kernels_zero(struct kernels *k, void *dst, size_t n);
 void kernels_release(struct kernels *k, void *p);
 void kernels_weight_update(struct kernels *k, struct kweight *w);
 void kernels_weight_free(struct kernels *k, struct kweight *w);
 
-/* For host tables: a weight with its data, not initialized, and its end. */
-struct kweight *host_weight_new(struct kernels *k, enum kdtype dt,
-				int64_t out, int64_t in, int use);
+/* For alloc(): the message that there is too little memory; returns NULL. */
+void *kernels_no_memory(struct kernels *k, size_t bytes, struct err *e);
+
+/* For host tables: a weight as from weight_new(), and its end. */
+struct kweight *host_weight_new(struct kernels *k,
+				const struct k_weight_new *a, struct err *e);
 void host_weight_free(struct kernels *k, struct kweight *w);
 
 /* First row or position that row t sees, of a document from `start` on. */
@@ -525,32 +557,6 @@ static inline int64_t
 k_attn_first(int64_t start, int64_t window, int64_t t)
 {
 	return window > 0 && t - window + 1 > start ? t - window + 1 : start;
-}
-
-/* Bytes of one number. */
-static inline size_t
-kdtype_size(enum kdtype dt)
-{
-	return dt == K_BF16 ? 2 : 4;
-}
-
-/* bf16 on the host: round to nearest even, NaN stays NaN. */
-static inline uint16_t
-bf16_from_f32(float x)
-{
-	union { float f; uint32_t u; } b = { x };
-
-	if ((b.u & 0x7fffffff) > 0x7f800000)
-		return (uint16_t)(b.u >> 16 | 0x40);
-	return (uint16_t)((b.u + 0x7fff + (b.u >> 16 & 1)) >> 16);
-}
-
-static inline float
-bf16_to_f32(uint16_t h)
-{
-	union { uint32_t u; float f; } b = { (uint32_t)h << 16 };
-
-	return b.f;
 }
 
 #endif

@@ -10,16 +10,20 @@
 #include "base/mem.h"
 
 struct kweight *
-host_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
-		int use)
+host_weight_new(struct kernels *k, const struct k_weight_new *a, struct err *e)
 {
 	struct kweight *w = xcalloc(1, sizeof *w);
 
-	w->dt = dt;
-	w->out = out;
-	w->in = in;
-	w->use = use;
-	w->data = k->alloc(k, (size_t)out * (size_t)in * kdtype_size(dt));
+	w->dt = a->dt;
+	w->out = a->out;
+	w->in = a->in;
+	w->use = a->use;
+	w->data = k->alloc(k, (size_t)a->out * (size_t)a->in *
+			   kdtype_size(a->dt), e);
+	if (!w->data) {
+		free(w);
+		return NULL;
+	}
 	return w;
 }
 

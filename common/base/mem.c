@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -180,16 +181,72 @@ number_in(const char *path, const char *key)
 	return x;
 }
 
+/*
+ * The lowest limit of the cgroups that this process is in (version 2), or what
+ * is left of it; UINT64_MAX: none.
+ */
+static uint64_t
+cgroup_limit(int left)
+{
+	static const char root[] = "/sys/fs/cgroup";
+	char line[512], path[600];
+	uint64_t least = UINT64_MAX, max, used;
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	char *end = NULL;
+
+	while (f && !end && fgets(line, sizeof line, f))
+		if (!strncmp(line, "0::/", 4))
+			end = line + strcspn(line, "\n");
+	if (f)
+		fclose(f);
+	for (; end; end = strrchr(line + 3, '/')) {
+		*end = '\0';
+		snprintf(path, sizeof path, "%s%s/memory.max", root, line + 3);
+		max = number_in(path, "");
+		snprintf(path, sizeof path, "%s%s/memory.current", root,
+			 line + 3);
+		used = left && max != UINT64_MAX ? number_in(path, "") : 0;
+		max = used == UINT64_MAX ? max : max > used ? max - used : 0;
+		least = max < least ? max : least;
+	}
+	return least;
+}
+
+/* The same for the address space. */
+static uint64_t
+address_limit(int left)
+{
+	struct rlimit r;
+	uint64_t max, kib;
+
+	if (getrlimit(RLIMIT_AS, &r) != 0 || r.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	max = r.rlim_cur;
+	kib = left ? number_in("/proc/self/status", "VmSize:") : 0;
+	if (kib == UINT64_MAX)
+		return max;
+	return max > kib * 1024 ? max - kib * 1024 : 0;
+}
+
+static uint64_t
+limited(uint64_t n, int left)
+{
+	uint64_t a = cgroup_limit(left), b = address_limit(left);
+
+	n = a < n ? a : n;
+	return b < n ? b : n;
+}
+
+uint64_t
+mem_limit(void)
+{
+	return limited(mem_of_machine(), 0);
+}
+
 uint64_t
 mem_available(void)
 {
 	uint64_t kib = number_in("/proc/meminfo", "MemAvailable:");
-	uint64_t max = number_in("/sys/fs/cgroup/memory.max", "");
-	uint64_t used = number_in("/sys/fs/cgroup/memory.current", "");
-	uint64_t n = kib == UINT64_MAX ? 0 : kib * 1024;
 
-	if (max == UINT64_MAX || used == UINT64_MAX)
-		return n;
-	max = max > used ? max - used : 0;
-	return max < n ? max : n;
+	return kib == UINT64_MAX ? 0 : limited(kib * 1024, 1);
 }

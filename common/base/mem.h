@@ -43,7 +43,13 @@ void *xaligned(size_t n);
 /* Bytes of memory in this machine; 0: unknown. */
 uint64_t mem_of_machine(void);
 
-/* Those that this process may still take, as Linux says; 0: unknown. */
+/*
+ * Those that this process may have in all: the memory of the machine, or the
+ * limit of its cgroup or address space if that is lower.  0: unknown.
+ */
+uint64_t mem_limit(void);
+
+/* Those that it may still take before the system swaps; 0: unknown. */
 uint64_t mem_available(void);
 
 #endif

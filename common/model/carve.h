@@ -3,7 +3,7 @@
  *
  * Call a function that carves all arrays in order twice: with base NULL, v.at
  * becomes the total size; with the allocation as base, it sets the pointers.
- * Each array starts at a multiple of 64 bytes.
+ * Each array starts at a multiple of 256 bytes, as alloc() does.
  */
 #ifndef ASSAY_CARVE_H
 #define ASSAY_CARVE_H
@@ -22,7 +22,7 @@ carve(struct carve *v, int64_t n, size_t size)
 {
 	void *p = v->base ? v->base + v->at : NULL;
 
-	v->at += ((size_t)n * size + 63) / 64 * 64;
+	v->at += ((size_t)n * size + 255) / 256 * 256;
 	return p;
 }
 

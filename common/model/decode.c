@@ -77,8 +77,8 @@ carve_all(struct decoder *d, const struct model_config *c, size_t s,
 	return v.at;
 }
 
-static void
-dynamic_new(struct decoder *d)
+static int
+dynamic_new(struct decoder *d, struct err *e)
 {
 	int64_t half = d->m->c.head_dim / 2, i;
 
@@ -88,12 +88,12 @@ dynamic_new(struct decoder *d)
 	for (i = 0; i < d->max_rows; i++)
 		d->host[i] = (int32_t)i;
 	kernels_upload(d->k, d->row, d->host, (size_t)d->max_rows * 4);
-	d->k->sync(d->k);
+	return d->k->sync(d->k, e);
 }
 
 struct decoder *
 decoder_new(struct llama *m, int64_t slots, int64_t positions,
-	    int64_t max_rows)
+	    int64_t max_rows, struct err *e)
 {
 	struct decoder *d = xcalloc(1, sizeof *d);
 	size_t s = kdtype_size(m->dt);
@@ -106,18 +106,24 @@ decoder_new(struct llama *m, int64_t slots, int64_t positions,
 	d->kc = xcalloc((size_t)m->c.layers, sizeof *d->kc);
 	d->vc = xcalloc((size_t)m->c.layers, sizeof *d->vc);
 	d->host = xmalloc((size_t)max_rows * 3 * sizeof *d->host);
-	d->block = d->k->alloc(d->k, carve_all(d, &m->c, s, NULL));
-	carve_all(d, &m->c, s, d->block);
-	if (llama_is_dynamic(m))
-		dynamic_new(d);
-	return d;
+	d->block = d->k->alloc(d->k, carve_all(d, &m->c, s, NULL), e);
+	if (d->block) {
+		carve_all(d, &m->c, s, d->block);
+		if (!llama_is_dynamic(m) || dynamic_new(d, e) == 0)
+			return d;
+	}
+	decoder_free(d);
+	return NULL;
 }
 
 void
 decoder_free(struct decoder *d)
 {
+	struct err e = {0};
+
 	if (!d)
 		return;
+	d->k->sync(d->k, &e);	/* uploads of its host memory */
 	kernels_release(d->k, d->logits);
 	kernels_release(d->k, d->block);
 	free(d->kc);
@@ -129,20 +135,22 @@ decoder_free(struct decoder *d)
 }
 
 /* sync(): the previous upload must finish before its source changes. */
-static void
+static int
 send_rows(struct decoder *d, int64_t n, const int32_t *tok,
-	  const int32_t *slot, const int32_t *pos)
+	  const int32_t *slot, const int32_t *pos, struct err *e)
 {
 	size_t bytes = (size_t)n * sizeof *tok;
 	int32_t *h = d->host;
 
-	d->k->sync(d->k);
+	if (d->k->sync(d->k, e) < 0)
+		return -1;
 	memcpy(h, tok, bytes);
 	memcpy(h + n, slot, bytes);
 	memcpy(h + 2 * n, pos, bytes);
 	kernels_upload(d->k, d->tok, h, bytes);
 	kernels_upload(d->k, d->slot, h + n, bytes);
 	kernels_upload(d->k, d->pos, h + 2 * n, bytes);
+	return 0;
 }
 
 void
@@ -215,25 +223,27 @@ layer_run(struct decoder *d, int64_t layer, int64_t n)
 	layer_mlp(m, l, n, d->x, d->h, NULL, d->gu, d->act, d->x);
 }
 
-void
+int
 decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
-	    const int32_t *slot, const int32_t *pos)
+	    const int32_t *slot, const int32_t *pos, struct err *e)
 {
 	const struct llama *m = d->m;
 	int64_t i;
 
-	send_rows(d, n, tok, slot, pos);
+	if (send_rows(d, n, tok, slot, pos, e) < 0)
+		return -1;
 	if (llama_is_dynamic(m))
 		send_angles(d, n, pos);
 	layer_embed(m, n, d->tok, d->x);
 	for (i = 0; i < m->c.layers; i++)
 		layer_run(d, i, n);
 	layer_norm(m, m->norm, n, d->x, d->h, NULL);
+	return 0;
 }
 
-int64_t
+int
 decoder_feed(struct decoder *d, const uint32_t *id, int64_t n, int32_t slot,
-	     int64_t at)
+	     int64_t at, int64_t *last, struct err *e)
 {
 	int64_t max = d->max_rows < DECODER_PIECE ? d->max_rows :
 		DECODER_PIECE, k = 0, i;
@@ -246,9 +256,11 @@ decoder_feed(struct decoder *d, const uint32_t *id, int64_t n, int32_t slot,
 			in[i] = slot;
 			pos[i] = (int32_t)at++;
 		}
-		decoder_run(d, k, tok, in, pos);
+		if (decoder_run(d, k, tok, in, pos, e) < 0)
+			return -1;
 	}
-	return k - 1;
+	*last = k - 1;
+	return 0;
 }
 
 static const void *
@@ -258,8 +270,9 @@ hidden(const struct decoder *d, int64_t row)
 		kdtype_size(d->m->dt);
 }
 
-void
-decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out)
+int
+decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out,
+	       struct err *e)
 {
 	const struct llama *m = d->m;
 	size_t v = (size_t)m->c.vocab, vp = (size_t)m->vp;
@@ -267,21 +280,26 @@ decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out)
 
 	if (n > d->logit_rows) {
 		kernels_release(d->k, d->logits);
+		d->logit_rows = 0;
 		d->logits = d->k->alloc(d->k, (size_t)n * vp *
-					sizeof *d->logits);
+					sizeof *d->logits, e);
+		if (!d->logits)
+			return -1;
 		d->logit_rows = n;
 	}
 	d->k->matmul_fwd(d->k, &(struct k_matmul_fwd){
 		.w = m->param[m->head].w, .n = n, .x = hidden(d, first),
 		.y = d->logits, .ydt = K_F32});
 	for (i = 0; i < n; i++)
-		kernels_download(d->k, out + (size_t)i * v,
-				 d->logits + (size_t)i * vp, v * sizeof *out);
+		kernels_fetch(d->k, out + (size_t)i * v,
+			      d->logits + (size_t)i * vp, v * sizeof *out);
+	return d->k->sync(d->k, e);
 }
 
-void
+int
 decoder_score(struct decoder *d, int64_t first, int64_t n,
-	      const int32_t *target, float *loss, int32_t *argmax)
+	      const int32_t *target, float *loss, int32_t *argmax,
+	      struct err *e)
 {
 	const struct llama *m = d->m;
 	size_t bytes = (size_t)n * 4;
@@ -291,7 +309,8 @@ decoder_score(struct decoder *d, int64_t first, int64_t n,
 		.w = m->param[m->head].w, .n = n, .v = m->c.vocab,
 		.h = hidden(d, first), .target = d->target, .loss = d->loss,
 		.logz = d->logz, .argmax = argmax ? d->argmax : NULL});
-	kernels_download(d->k, loss, d->loss, bytes);
+	kernels_fetch(d->k, loss, d->loss, bytes);
 	if (argmax)
-		kernels_download(d->k, argmax, d->argmax, bytes);
+		kernels_fetch(d->k, argmax, d->argmax, bytes);
+	return d->k->sync(d->k, e);
 }

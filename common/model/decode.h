@@ -16,8 +16,9 @@
 
 struct decoder;
 
+/* NULL: too little device memory. */
 struct decoder *decoder_new(struct llama *m, int64_t slots, int64_t positions,
-			    int64_t max_rows);
+			    int64_t max_rows, struct err *e);
 void decoder_free(struct decoder *d);		/* NULL is fine */
 
 /*
@@ -32,29 +33,31 @@ void decoder_length(struct decoder *d, int64_t length);
  * before the call returns.  Each (slot, pos) occurs once in a call.  The final
  * hidden states of the rows stay until the next call.
  */
-void decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
-		 const int32_t *slot, const int32_t *pos);
+int decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
+		const int32_t *slot, const int32_t *pos, struct err *e);
 
 /*
  * Run n tokens of one slot from position `at` on, DECODER_PIECE rows (or
- * max_rows, if less) at a time.  Returns the row of the last token.
+ * max_rows, if less) at a time.  Sets *last to the row of the last token.
  */
 enum { DECODER_PIECE = 256 };
-int64_t decoder_feed(struct decoder *d, const uint32_t *id, int64_t n,
-		     int32_t slot, int64_t at);
+int decoder_feed(struct decoder *d, const uint32_t *id, int64_t n,
+		 int32_t slot, int64_t at, int64_t *last, struct err *e);
 
 /*
  * Logits of rows [first, first + n) of the last call: out is host memory,
  * (n, V), float.  Waits for the device.
  */
-void decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out);
+int decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out,
+		   struct err *e);
 
 /*
  * For scoring: for rows [first, first + n), loss[i] = -log p(target[i]) and
  * the id of the largest logit (the lowest id if tied).  target -1: only
  * argmax.  Host arrays; logits are never stored.  argmax may be NULL.
  */
-void decoder_score(struct decoder *d, int64_t first, int64_t n,
-		   const int32_t *target, float *loss, int32_t *argmax);
+int decoder_score(struct decoder *d, int64_t first, int64_t n,
+		  const int32_t *target, float *loss, int32_t *argmax,
+		  struct err *e);
 
 #endif

@@ -16,7 +16,10 @@
 #include "base/rng.h"
 #include "model/llama.h"
 
-enum { BLOCK = 1 << 20, GAP = 16 };
+enum { BLOCK = 1 << 20 };
+
+/* Places in flat arrays: multiples of 256 bytes in every type. */
+enum { GAP = 128 };
 
 /* ---- the lists ---- */
 
@@ -117,8 +120,8 @@ is_weight(const struct llama *m, size_t i)
 	return m->param[i].kind == PARAM_MATRIX || i == m->head;
 }
 
-static void
-alloc_params(struct llama *m, int use)
+static int
+alloc_params(struct llama *m, int use, struct err *e)
 {
 	struct kernels *k = m->k;
 	size_t i;
@@ -127,17 +130,22 @@ alloc_params(struct llama *m, int use)
 		struct param *p = &m->param[i];
 
 		if (is_weight(m, i)) {
-			p->w = k->weight_new(k, m->dt, p->rows, p->cols, use);
-			p->data = p->w->data;
+			p->w = k->weight_new(k, &(struct k_weight_new){
+				.dt = m->dt, .out = p->rows, .in = p->cols,
+				.use = use}, e);
+			p->data = p->w ? p->w->data : NULL;
 		} else
 			p->data = k->alloc(k, (size_t)p->n *
-					   kdtype_size(m->dt));
+					   kdtype_size(m->dt), e);
+		if (!p->data)
+			return -1;
 	}
+	return 0;
 }
 
 /* cos and sin of every position, in double, rounded once. */
-static void
-make_angles(struct llama *m)
+static int
+make_angles(struct llama *m, struct err *e)
 {
 	struct kernels *k = m->k;
 	int64_t half = m->c.head_dim / 2, p, i;
@@ -145,6 +153,7 @@ make_angles(struct llama *m)
 	float *c = xmalloc(bytes), *s = xmalloc(bytes);
 	double *freq = xmalloc((size_t)half * sizeof *freq);
 	double scale = rope_frequencies(&m->c, m->positions, freq);
+	int rc = -1;
 
 	for (p = 0; p < m->positions; p++)
 		for (i = 0; i < half; i++) {
@@ -154,18 +163,21 @@ make_angles(struct llama *m)
 			s[p * half + i] = (float)(scale * sin(a));
 		}
 	free(freq);
-	m->cos = k->alloc(k, bytes);
-	m->sin = k->alloc(k, bytes);
-	kernels_upload(k, m->cos, c, bytes);
-	kernels_upload(k, m->sin, s, bytes);
-	k->sync(k);
+	m->cos = k->alloc(k, bytes, e);
+	m->sin = m->cos ? k->alloc(k, bytes, e) : NULL;
+	if (m->sin) {
+		kernels_upload(k, m->cos, c, bytes);
+		kernels_upload(k, m->sin, s, bytes);
+		rc = k->sync(k, e);
+	}
 	free(c);
 	free(s);
+	return rc;
 }
 
 struct llama *
 llama_new(struct kernels *k, const struct model_config *c, enum kdtype dt,
-	  int use, int64_t positions)
+	  int use, int64_t positions, struct err *e)
 {
 	struct llama *m = xcalloc(1, sizeof *m);
 
@@ -179,8 +191,10 @@ llama_new(struct kernels *k, const struct model_config *c, enum kdtype dt,
 	m->param = xcalloc((size_t)c->layers * 8 + 3, sizeof *m->param);
 	m->tensor = xcalloc((size_t)c->layers * 11 + 3, sizeof *m->tensor);
 	list_all(m);
-	alloc_params(m, use);
-	make_angles(m);
+	if (alloc_params(m, use, e) < 0 || make_angles(m, e) < 0) {
+		llama_free(m);
+		return NULL;
+	}
 	return m;
 }
 
@@ -380,7 +394,7 @@ send_tensor(const struct llama *m, const struct st_tensor *f, int weights,
 		if (rc == 0) {
 			kernels_upload(k, dst + at * kdtype_size(dt), x,
 				       n * kdtype_size(dt));
-			k->sync(k);
+			rc = k->sync(k, e);
 		}
 		st_drop(f, at, n);
 	}
@@ -426,17 +440,17 @@ llama_load(struct llama *m, const struct st *s, struct err *e)
 		if (p->w)
 			kernels_weight_update(m->k, p->w);
 	}
-	m->k->sync(m->k);
-	return 0;
+	return m->k->sync(m->k, e);
 }
 
 float *
-llama_flat_new(const struct llama *m)
+llama_flat_new(const struct llama *m, struct err *e)
 {
 	size_t bytes = (size_t)m->flat * sizeof(float);
-	float *p = m->k->alloc(m->k, bytes);
+	float *p = m->k->alloc(m->k, bytes, e);
 
-	kernels_zero(m->k, p, bytes);
+	if (p)
+		kernels_zero(m->k, p, bytes);
 	return p;
 }
 
@@ -463,16 +477,17 @@ fill_normal(float *x, size_t n, uint64_t seed, uint64_t stream, uint64_t at,
 		x[i] = (float)(std * rng_normal(seed, stream, at + i));
 }
 
-void
+int
 llama_flat_init(const struct llama *m, uint64_t seed, double std,
-		double embed_scale, float *flat)
+		double embed_scale, float *flat, struct err *e)
 {
 	struct kernels *k = m->k;
 	float *x = xmalloc(BLOCK * sizeof *x);
 	double out = 1 / sqrt(2.0 * (double)m->c.layers);
 	size_t i, j;
+	int rc = 0;
 
-	for (i = 0; i < m->ntensors; i++) {
+	for (i = 0; i < m->ntensors && rc == 0; i++) {
 		const struct tensor *t = &m->tensor[i];
 		const struct param *p = &m->param[t->param];
 		float *dst = flat + p->at + t->row * t->cols;
@@ -480,7 +495,7 @@ llama_flat_init(const struct llama *m, uint64_t seed, double std,
 		double s = std * (t->residual ? out : 1) *
 			(p->kind == PARAM_EMBED ? embed_scale : 1);
 
-		for (at = 0; at < total; at += n) {
+		for (at = 0; at < total && rc == 0; at += n) {
 			n = total - at < BLOCK ? total - at : BLOCK;
 			fill_normal(x, n, seed, RNG_INIT |
 				    (uint64_t)(i + 1) << 32, at, s,
@@ -488,10 +503,11 @@ llama_flat_init(const struct llama *m, uint64_t seed, double std,
 			for (j = 0; t->vector && j < n; j++)
 				x[j] = 1;
 			kernels_upload(k, dst + at, x, n * sizeof *x);
-			k->sync(k);
+			rc = k->sync(k, e);
 		}
 	}
 	free(x);
+	return rc;
 }
 
 void
@@ -550,8 +566,9 @@ llama_read(const struct llama *m, const struct tensor *t, const float *flat,
 
 	for (at = 0; at < total && rc == 0; at += k) {
 		k = total - at < block ? total - at : block;
-		kernels_download(m->k, x, src + at, k);
-		rc = fn(ctx, x, k, e);
+		rc = kernels_download(m->k, x, src + at, k, e);
+		if (rc == 0)
+			rc = fn(ctx, x, k, e);
 	}
 	free(x);
 	return rc;

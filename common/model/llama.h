@@ -72,10 +72,11 @@ struct llama {
 /*
  * Weights of type dt, not initialized.  use as in kernels.h: K_USE_FWD or
  * K_USE_PLAIN to sample, K_USE_TRAIN to train.  RoPE covers positions
- * 0..positions-1.
+ * 0..positions-1.  NULL: too little device memory.
  */
 struct llama *llama_new(struct kernels *k, const struct model_config *c,
-			enum kdtype dt, int use, int64_t positions);
+			enum kdtype dt, int use, int64_t positions,
+			struct err *e);
 void llama_free(struct llama *m);	/* NULL is fine; the table stays */
 
 /* Does RoPE depend on the length of a text? */
@@ -98,7 +99,8 @@ int llama_match(const struct llama *m, const struct st *s, struct err *e);
 
 /* --- flat arrays (device) --- */
 
-float *llama_flat_new(const struct llama *m);	/* zeroed; free by release */
+/* Zeroed; free by release.  NULL: too little device memory. */
+float *llama_flat_new(const struct llama *m, struct err *e);
 
 /* Read the tensors of s named prefix + name into flat; NULL: the weights. */
 int llama_flat_load(const struct llama *m, const struct st *s,
@@ -109,8 +111,8 @@ int llama_flat_load(const struct llama *m, const struct st *s,
  * residual stream times 1/sqrt(2 L); the embedding times embed_scale.  Each
  * number depends only on (seed, tensor, index).
  */
-void llama_flat_init(const struct llama *m, uint64_t seed, double std,
-		     double embed_scale, float *flat);
+int llama_flat_init(const struct llama *m, uint64_t seed, double std,
+		    double embed_scale, float *flat, struct err *e);
 
 /* Weights = flat, rounded to dt. */
 void llama_set(struct llama *m, const float *flat);
@@ -128,7 +130,7 @@ int llama_read(const struct llama *m, const struct tensor *t,
 size_t llama_tensor_bytes(const struct llama *m, const struct tensor *t,
 			  const float *flat);
 
-/* Queue a copy of all of it to host memory. */
+/* Queue a fetch of all of it. */
 void llama_copy(const struct llama *m, const struct tensor *t,
 		const float *flat, void *to);
 

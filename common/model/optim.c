@@ -9,20 +9,15 @@
 #include "base/mem.h"
 #include "model/optim.h"
 
-void
-optim_init(struct optim *o, struct llama *m, const struct optim_conf *c)
+int
+optim_init(struct optim *o, struct llama *m, const struct optim_conf *c,
+	   struct err *e)
 {
 	const int decay[] = {[PARAM_EMBED] = c->decay_embeddings,
 		[PARAM_HEAD] = 1, [PARAM_MATRIX] = 1, [PARAM_NORM] = 0};
 	size_t i;
 
-	o->m = m;
-	o->c = *c;
-	o->master = llama_flat_new(m);
-	o->m1 = llama_flat_new(m);
-	o->m2 = llama_flat_new(m);
-	o->grad = llama_flat_new(m);
-	o->sums = m->k->alloc(m->k, m->nparams * sizeof *o->sums);
+	*o = (struct optim){.m = m, .c = *c};
 	o->seg = xcalloc(m->nparams, sizeof *o->seg);
 	o->one = xcalloc(m->nparams, sizeof *o->one);
 	for (i = 0; i < m->nparams; i++) {
@@ -30,6 +25,14 @@ optim_init(struct optim *o, struct llama *m, const struct optim_conf *c)
 			m->param[i].n, decay[m->param[i].kind]};
 		o->one[i].at = 0;
 	}
+	if ((o->master = llama_flat_new(m, e)) &&
+	    (o->m1 = llama_flat_new(m, e)) &&
+	    (o->m2 = llama_flat_new(m, e)) &&
+	    (o->grad = llama_flat_new(m, e)) &&
+	    (o->sums = m->k->alloc(m->k, m->nparams * sizeof *o->sums, e)))
+		return 0;
+	optim_clear(o);
+	return -1;
 }
 
 void
@@ -44,44 +47,54 @@ optim_clear(struct optim *o)
 	kernels_release(k, o->sums);
 	free(o->seg);
 	free(o->one);
+	*o = (struct optim){0};
 }
 
-/* The sums of squares of all parameters, to free(); waits. */
+/* The sums of squares of all parameters, to free(); waits.  NULL: failed. */
 static double *
-sums_of_squares(struct optim *o)
+sums_of_squares(struct optim *o, struct err *e)
 {
 	const struct llama *m = o->m;
 	double *sum = xmalloc(m->nparams * sizeof *sum);
 
 	m->k->sumsq(m->k, &(struct k_sumsq){.nseg = (int64_t)m->nparams,
 		.seg = o->seg, .g = o->grad, .out = o->sums});
-	kernels_download(m->k, sum, o->sums, m->nparams * sizeof *sum);
-	return sum;
+	if (kernels_download(m->k, sum, o->sums, m->nparams * sizeof *sum,
+			     e) == 0)
+		return sum;
+	free(sum);
+	return NULL;
 }
 
-double
-optim_norm(struct optim *o)
+int
+optim_norm(struct optim *o, double *norm, struct err *e)
 {
-	double *v = sums_of_squares(o), sum = 0;
+	double *v = sums_of_squares(o, e), sum = 0;
 	size_t i;
 
+	if (!v)
+		return -1;
 	for (i = 0; i < o->m->nparams; i++)
 		sum += v[i];
 	free(v);
-	return sqrt(sum);
+	*norm = sqrt(sum);
+	return 0;
 }
 
-size_t
-optim_first_bad(struct optim *o)
+int
+optim_first_bad(struct optim *o, size_t *bad, struct err *e)
 {
-	double *sum = sums_of_squares(o);
+	double *sum = sums_of_squares(o, e);
 	size_t i;
 
+	if (!sum)
+		return -1;
 	/* parameters are listed in the order of the forward pass */
 	for (i = o->m->nparams; i > 0 && isfinite(sum[i - 1]); i--)
 		;
 	free(sum);
-	return i > 0 ? i - 1 : o->m->nparams;
+	*bad = i > 0 ? i - 1 : o->m->nparams;
+	return 0;
 }
 
 void

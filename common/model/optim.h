@@ -26,17 +26,20 @@ struct optim {
 	double *sums;		/* device: of each parameter's gradient */
 };
 
-void optim_init(struct optim *o, struct llama *m, const struct optim_conf *c);
+/* All but master and the moments is not initialized.  -1: o is cleared. */
+int optim_init(struct optim *o, struct llama *m, const struct optim_conf *c,
+	       struct err *e);
 void optim_clear(struct optim *o);
 
 /* 2-norm of the whole gradient, NaN and inf included.  Waits. */
-double optim_norm(struct optim *o);
+int optim_norm(struct optim *o, double *norm, struct err *e);
 
 /*
- * Index of the parameter whose gradient was the first to be not finite, in the
- * order of the backward pass, from the head to the embedding; or nparams.
+ * Set *bad to the index of the parameter whose gradient was the first to be
+ * not finite, in the order of the backward pass, from the head to the
+ * embedding; or to nparams.
  */
-size_t optim_first_bad(struct optim *o);
+int optim_first_bad(struct optim *o, size_t *bad, struct err *e);
 
 /*
  * Queue one update.  norm: the result of optim_norm().  t: number of the

@@ -80,21 +80,23 @@ pass_bytes(const struct model_config *c, enum kdtype dt, int64_t max_b,
 	return (int64_t)n;
 }
 
-static void
-make_positions(struct pass *p)
+static int
+make_positions(struct pass *p, struct err *e)
 {
 	int64_t n = p->max_b * p->t, i;
 	int32_t *pos = xmalloc((size_t)n * sizeof *pos);
+	int rc;
 
 	for (i = 0; i < n; i++)
 		pos[i] = (int32_t)(i % p->t);
 	kernels_upload(p->k, p->pos, pos, (size_t)n * sizeof *pos);
-	p->k->sync(p->k);
+	rc = p->k->sync(p->k, e);
 	free(pos);
+	return rc;
 }
 
 struct pass *
-pass_new(struct llama *m, int64_t max_b, int64_t t)
+pass_new(struct llama *m, int64_t max_b, int64_t t, struct err *e)
 {
 	struct pass *p = xcalloc(1, sizeof *p);
 	size_t s = kdtype_size(m->dt);
@@ -104,10 +106,14 @@ pass_new(struct llama *m, int64_t max_b, int64_t t)
 	p->max_b = max_b;
 	p->t = t;
 	p->a = xcalloc((size_t)m->c.layers, sizeof *p->a);
-	p->block = p->k->alloc(p->k, carve_all(p, &m->c, s, NULL));
-	carve_all(p, &m->c, s, p->block);
-	make_positions(p);
-	return p;
+	p->block = p->k->alloc(p->k, carve_all(p, &m->c, s, NULL), e);
+	if (p->block) {
+		carve_all(p, &m->c, s, p->block);
+		if (make_positions(p, e) == 0)
+			return p;
+	}
+	pass_free(p);
+	return NULL;
 }
 
 void

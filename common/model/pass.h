@@ -18,7 +18,9 @@
 
 struct pass;
 
-struct pass *pass_new(struct llama *m, int64_t max_b, int64_t t);
+/* NULL: too little device memory. */
+struct pass *pass_new(struct llama *m, int64_t max_b, int64_t t,
+		      struct err *e);
 void pass_free(struct pass *p);		/* NULL is fine */
 
 /* Device memory of a pass of these sizes. */
@@ -47,9 +49,10 @@ enum { PASS_NAME = 80 };
  * Run forward again and find the first module, in the order of computation,
  * with an output that is not finite; name gets its Hugging Face name.  An
  * attention or MLP whose matmuls are finite is named as a whole: "self_attn",
- * "mlp".  Returns 0 if all outputs and losses are finite.
+ * "mlp".  Returns 0 if all outputs and losses are finite, 1 if not, -1 if the
+ * table fails.
  */
 int pass_first_bad(struct pass *p, const struct pass_batch *b,
-		   char name[PASS_NAME]);
+		   char name[PASS_NAME], struct err *e);
 
 #endif

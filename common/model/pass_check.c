@@ -19,6 +19,8 @@ struct search {
 	int64_t n;		/* rows */
 	char *host;		/* BLOCK numbers */
 	char *name;
+	int failed;		/* the table did, with *e */
+	struct err *e;
 };
 
 /* The column of the first bad number of x (n, cols), or -1. */
@@ -30,11 +32,14 @@ bad_column(struct search *s, const void *x, enum kdtype dt, int64_t cols)
 	size_t size = kdtype_size(dt);
 	int ok = 1;
 
-	for (at = 0; at < total; at += n) {
+	for (at = 0; at < total && !s->failed; at += n) {
 		n = total - at < BLOCK ? total - at : BLOCK;
-		kernels_download(k, s->host,
-				 (const char *)x + (size_t)at * size,
-				 (size_t)n * size);
+		if (kernels_download(k, s->host,
+				     (const char *)x + (size_t)at * size,
+				     (size_t)n * size, s->e) < 0) {
+			s->failed = 1;
+			break;
+		}
 		for (i = 0; i < n; i++) {
 			ok = isfinite(dt == K_F32 ? ((float *)s->host)[i] :
 				bf16_to_f32(((uint16_t *)s->host)[i]));
@@ -114,9 +119,9 @@ layer_is_bad(struct search *s, int64_t i)
 
 int
 pass_first_bad(struct pass *p, const struct pass_batch *b,
-	       char name[PASS_NAME])
+	       char name[PASS_NAME], struct err *e)
 {
-	struct search s = {p, b->b * p->t, NULL, name};
+	struct search s = {.p = p, .n = b->b * p->t, .name = name, .e = e};
 	struct pass_batch forward = *b;
 	const struct model_config *c = &p->m->c;
 	int64_t i;
@@ -132,5 +137,5 @@ pass_first_bad(struct pass *p, const struct pass_batch *b,
 	bad = bad || is_bad(&s, p->h, p->m->dt, c->hidden, -1, "model.norm") ||
 		is_bad(&s, b->loss, K_F32, 1, -1, "lm_head");
 	free(s.host);
-	return bad;
+	return s.failed ? -1 : bad;
 }

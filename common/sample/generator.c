@@ -52,6 +52,9 @@ free_buffers(struct generator *g)
 	free(g->best);
 	free(g->score);
 	free(g->logits);
+	g->d = NULL;
+	g->tok = g->slot = g->pos = g->best = NULL;
+	g->score = g->logits = NULL;
 }
 
 void
@@ -121,6 +124,7 @@ reserve(const struct generator *g, int64_t rows, int64_t positions,
 static int
 prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 {
+	struct err why = {0};
 	size_t rows;
 
 	if (check_positions(g, positions, e) < 0)
@@ -132,12 +136,15 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 	if (positions < g->positions)
 		positions = g->positions;
 	rows = slots > DECODER_PIECE ? (size_t)slots : DECODER_PIECE;
-	if (reserve(g, (int64_t)rows, positions, e) < 0)
-		return -1;
 	free_buffers(g);
 	g->slots = slots;
 	g->positions = positions;
-	g->d = decoder_new(g->m, slots, positions, (int64_t)rows);
+	if (reserve(g, (int64_t)rows, positions, &why) == 0)
+		g->d = decoder_new(g->m, slots, positions, (int64_t)rows,
+				   &why);
+	if (!g->d)
+		return err_set(e, "%s: a smaller --batch-size or --max-tokens,"
+			       " or a shorter prompt, needs less", why.msg);
 	g->tok = xreallocarray(NULL, rows, sizeof(*g->tok));
 	g->slot = xreallocarray(NULL, rows, sizeof(*g->slot));
 	g->pos = xreallocarray(NULL, rows, sizeof(*g->pos));
@@ -275,8 +282,9 @@ step_all(struct generator *g, struct gen_seq *v, size_t n,
 	}
 	if (rows == 0)
 		return 0;
-	decoder_run(g->d, rows, g->tok, g->slot, g->pos);
-	decoder_logits(g->d, 0, rows, g->logits);
+	if (decoder_run(g->d, rows, g->tok, g->slot, g->pos, e) < 0 ||
+	    decoder_logits(g->d, 0, rows, g->logits, e) < 0)
+		return -1;
 	for (int64_t j = 0; j < rows; j++) {
 		struct gen_seq *s = &v[g->slot[j]];
 
@@ -307,9 +315,10 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
 		int64_t last;
 
 		decoder_length(g->d, (int64_t)v[i].nprompt);
-		last = decoder_feed(g->d, v[i].prompt, (int64_t)v[i].nprompt,
-				    (int32_t)i, 0);
-		decoder_logits(g->d, last, 1, g->logits);
+		if (decoder_feed(g->d, v[i].prompt, (int64_t)v[i].nprompt,
+				 (int32_t)i, 0, &last, e) < 0 ||
+		    decoder_logits(g->d, last, 1, g->logits, e) < 0)
+			return -1;
 		if (advance(g, &v[i], g->logits, o, e) < 0 ||
 		    (step && step(ctx, &v[i], e) < 0))
 			return -1;
@@ -327,24 +336,29 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
  * Dynamic RoPE: the keys of the context must be those of a text of this
  * length; feed it again if they are not.  Up to max_pos all are the same.
  */
-static void
-set_length(struct generator *g, size_t length)
+static int
+set_length(struct generator *g, size_t length, struct err *e)
 {
-	int64_t n = (int64_t)length, max = g->m->c.max_pos;
+	int64_t n = (int64_t)length, max = g->m->c.max_pos, last;
 
 	if (!llama_is_dynamic(g->m))
-		return;
+		return 0;
 	n = n < max ? max : n;
 	decoder_length(g->d, n);
-	if (n != g->length)
-		decoder_feed(g->d, g->prefix.v, (int64_t)g->prefix.n, 0, 0);
+	if (n != g->length &&
+	    decoder_feed(g->d, g->prefix.v, (int64_t)g->prefix.n, 0, 0, &last,
+			 e) < 0)
+		return -1;
 	g->length = n;
+	return 0;
 }
 
 int
 generator_context(struct generator *g, const uint32_t *prefix, size_t nprefix,
 		  size_t longest, struct err *e)
 {
+	int64_t last;
+
 	if (check_ids(g, prefix, nprefix, e) < 0 ||
 	    prepare(g, 1, (int64_t)(nprefix + longest), e) < 0)
 		return -1;
@@ -354,8 +368,9 @@ generator_context(struct generator *g, const uint32_t *prefix, size_t nprefix,
 		for (size_t i = 0; i < g->context; i++)
 			ids_add(&g->prefix, prefix[i]);
 		g->length = 0;		/* fed when it is known */
-	} else
-		decoder_feed(g->d, prefix, (int64_t)g->context, 0, 0);
+	} else if (decoder_feed(g->d, prefix, (int64_t)g->context, 0, 0, &last,
+				e) < 0)
+		return -1;
 	g->last = prefix[nprefix - 1];
 	return 0;
 }
@@ -364,22 +379,25 @@ int
 generator_score(struct generator *g, const uint32_t *id, size_t n,
 		double *logprob, int *greedy, struct err *e)
 {
-	if (check_ids(g, id, n, e) < 0)
+	if (check_ids(g, id, n, e) < 0 ||
+	    set_length(g, g->context + 1 + n, e) < 0)
 		return -1;
 	*greedy = 1;
-	set_length(g, g->context + 1 + n);
 	for (size_t at = 0; at < n;) {
 		size_t m = n - at < DECODER_PIECE ? n - at : DECODER_PIECE;
 		uint32_t in[DECODER_PIECE];
 		int32_t target[DECODER_PIECE];
+		int64_t last;
 
 		for (size_t i = 0; i < m; i++) {
 			in[i] = at + i ? id[at + i - 1] : g->last;
 			target[i] = (int32_t)id[at + i];
 		}
-		decoder_feed(g->d, in, (int64_t)m, 0,
-			     (int64_t)(g->context + at));
-		decoder_score(g->d, 0, (int64_t)m, target, g->score, g->best);
+		if (decoder_feed(g->d, in, (int64_t)m, 0,
+				 (int64_t)(g->context + at), &last, e) < 0 ||
+		    decoder_score(g->d, 0, (int64_t)m, target, g->score,
+				  g->best, e) < 0)
+			return -1;
 		for (size_t i = 0; i < m; i++) {
 			logprob[at + i] = -g->score[i];
 			*greedy &= g->best[i] == target[i];
@@ -395,15 +413,19 @@ generator_ahead(struct generator *g, uint32_t id, size_t n, double *logprob,
 {
 	int32_t target = (int32_t)id;
 	uint32_t in = g->last;
+	int64_t last;
 	size_t k = 0;
 
-	if (check_ids(g, &id, 1, e) < 0)
+	if (check_ids(g, &id, 1, e) < 0 ||
+	    set_length(g, g->context + 1, e) < 0)
 		return -1;
-	set_length(g, g->context + 1);
 	decoder_length(g->d, 0);
 	do {
-		decoder_feed(g->d, &in, 1, 0, (int64_t)(g->context + k));
-		decoder_score(g->d, 0, 1, &target, g->score, g->best);
+		if (decoder_feed(g->d, &in, 1, 0, (int64_t)(g->context + k),
+				 &last, e) < 0 ||
+		    decoder_score(g->d, 0, 1, &target, g->score, g->best,
+				  e) < 0)
+			return -1;
 		logprob[k++] = -g->score[0];
 		in = (uint32_t)g->best[0];
 	} while (k < n && !config_is_eos(&g->m->c, in));

@@ -144,7 +144,9 @@ job_evaluate(struct job *j, struct err *e)
 					  n), first + i * src.t, e);
 		if (rc < 0)
 			break;
-		trainer_eval(&j->tr, &b, (int64_t)k);
+		rc = trainer_eval(&j->tr, &b, (int64_t)k, e);
+		if (rc < 0)
+			break;
 		add_losses(j, &b, (int64_t)k, first, &s);
 		rc = interrupt_pending() != 0;
 	}
@@ -198,30 +200,32 @@ struct sample {
 };
 
 /* Greedy, up to sample_tokens, an EOS, the last position or a signal. */
-static struct sample
-sample_one(const struct job *j, struct decoder *d, const struct job_prompt *p)
+static int
+sample_one(const struct job *j, struct decoder *d, const struct job_prompt *p,
+	   struct sample *s, struct err *e)
 {
 	size_t max = (size_t)j->o.sample_tokens, end = (size_t)j->o.seq_len, i;
 	int32_t none = -1, tok;
-	struct sample s = {0};
-	struct ids *x = &s.ids;
+	struct ids *x = &s->ids;
+	int64_t last;
 	float loss;
 
 	for (i = 0; i < j->data.id.front.n && x->n < end; i++)
 		ids_add(x, j->data.id.front.id[i]);
 	for (i = 0; i < p->n && x->n < end; i++)
 		ids_add(x, p->ids[i]);
-	s.prompt = x->n;
-	for (i = 0; x->n && x->n < s.prompt + max; i = x->n - 1) {
-		decoder_score(d, decoder_feed(d, x->v + i, (int64_t)(x->n - i),
-					      0, (int64_t)i), 1, &none, &loss,
-			      &tok);
+	s->prompt = x->n;
+	for (i = 0; x->n && x->n < s->prompt + max; i = x->n - 1) {
+		if (decoder_feed(d, x->v + i, (int64_t)(x->n - i), 0,
+				 (int64_t)i, &last, e) < 0 ||
+		    decoder_score(d, last, 1, &none, &loss, &tok, e) < 0)
+			return -1;
 		if (config_is_eos(&j->c, tok) || x->n == end ||
 		    interrupt_pending())
 			break;
 		ids_add(x, (uint32_t)tok);
 	}
-	return s;
+	return 0;
 }
 
 /*
@@ -232,15 +236,17 @@ int
 job_sample(struct job *j, struct err *e)
 {
 	struct decoder *d = decoder_new(j->tr.m, 1, j->o.seq_len,
-					j->o.seq_len < 64 ? j->o.seq_len : 64);
+					j->o.seq_len < 64 ? j->o.seq_len : 64,
+					e);
 	struct sample *s = xcalloc(j->nprompts, sizeof *s);
 	size_t i, n;
-	int rc;
+	int rc = d ? 0 : -1;
 
-	for (n = 0; n < j->nprompts && !interrupt_pending(); n++)
-		s[n] = sample_one(j, d, &j->prompts[n]);
+	for (n = 0; n < j->nprompts && rc == 0 && !interrupt_pending(); n++)
+		rc = sample_one(j, d, &j->prompts[n], &s[n], e);
 	decoder_free(d);
-	rc = interrupt_pending() != 0;
+	if (rc == 0)
+		rc = interrupt_pending() != 0;
 	for (i = 0; i < n && rc == 0; i++)
 		rc = log_sample(j, &j->prompts[i], s[i].ids.v + s[i].prompt,
 				s[i].ids.n - s[i].prompt, e);

@@ -136,7 +136,8 @@ one_step(struct job *j, struct loader *l, struct err *e)
 	if (!b)
 		return -1;
 	line.lr = schedule_lr(&schedule, (int64_t)b->step);
-	trainer_step(&j->tr, b, line.lr, j->at.updates + 1, &r);
+	if (trainer_step(&j->tr, b, line.lr, j->at.updates + 1, &r, e) < 0)
+		return -1;
 	if (!r.skipped) {
 		j->at.updates++;
 		j->skipped = 0;

@@ -285,16 +285,26 @@ set_shape(struct job *j, const char *folder, struct err *e)
 
 /* ---- weights ---- */
 
-static void
-warn_memory(const struct job *j, struct kernels *k)
+/* Memory for the run; the message says which options need less. */
+static int
+set_trainer(struct job *j, struct kernels *k, struct err *e)
 {
+	static const char less[] = "a smaller --micro-batch or --seq-len, or"
+		" --dtype bf16, needs less";
 	struct trainer_conf tc = options_trainer(&j->o);
 	int64_t need = trainer_bytes(k, &tc, &j->c);
-	int64_t have = (int64_t)mem_of_machine();
+	struct err why = {0};
+	size_t unused, total;
 
-	if (have > 0 && need > have)
-		warn("the run needs about %" PRId64 " MB, this machine has %"
-		     PRId64 " MB", need / 1000000, have / 1000000);
+	if (k->memory(k, &unused, &total) == 0 && (size_t)need > total)
+		return err_set(e, "the run needs about %" PRId64 " MB of"
+			       " memory, and there are %zu MB: %s",
+			       need / 1000000, total / 1000000, less);
+	if (trainer_reserve(k, &tc, &j->c, &why) < 0 ||
+	    trainer_init(&j->tr, k, &j->c, &tc, &why) < 0)
+		return err_set(e, "%s; the run needs about %" PRId64 " MB: %s",
+			       why.msg, need / 1000000, less);
+	return 0;
 }
 
 static int
@@ -312,8 +322,8 @@ first_weights(struct job *j, struct err *e)
 			rc = llama_flat_load(m, s, "", master, e);
 		st_close(s);
 	} else
-		llama_flat_init(m, (uint64_t)j->o.seed, j->o.init_std,
-				j->o.embed_scale, master);
+		rc = llama_flat_init(m, (uint64_t)j->o.seed, j->o.init_std,
+				     j->o.embed_scale, master, e);
 	if (rc == 0)
 		llama_set(m, master);
 	return rc;
@@ -334,12 +344,8 @@ restore(struct job *j, struct err *e)
 static int
 set_model(struct job *j, struct kernels *k, struct err *e)
 {
-	struct trainer_conf tc = options_trainer(&j->o);
-
-	warn_memory(j, k);
-	if (trainer_reserve(k, &tc, &j->c, e) < 0)
+	if (set_trainer(j, k, e) < 0)
 		return -1;
-	trainer_init(&j->tr, k, &j->c, &tc);
 	return j->run.from ? restore(j, e) : first_weights(j, e);
 }
 

@@ -289,8 +289,8 @@ put_all(struct state_save *x, struct err *e)
 /* ---- the copy and the thread ---- */
 
 /* All tensors in the order of put_all(), where memory allows it. */
-static void
-make_copy(struct state_save *x, uint64_t limit)
+static int
+make_copy(struct state_save *x, uint64_t limit, struct err *e)
 {
 	const struct llama *m = x->m;
 	uint64_t total = 0;
@@ -301,10 +301,10 @@ make_copy(struct state_save *x, uint64_t limit)
 			total += llama_tensor_bytes(m, &m->tensor[i],
 					k ? x->set[k - 1] : NULL);
 	if (total > limit || total > SIZE_MAX)
-		return;
+		return 0;
 	x->copy = malloc(total);
 	if (!x->copy)
-		return;
+		return 0;
 	for (k = 0; k <= SETS; k++)
 		for (i = 0; i < m->ntensors; i++) {
 			const float *flat = k ? x->set[k - 1] : NULL;
@@ -312,7 +312,7 @@ make_copy(struct state_save *x, uint64_t limit)
 			llama_copy(m, &m->tensor[i], flat, x->copy + at);
 			at += llama_tensor_bytes(m, &m->tensor[i], flat);
 		}
-	m->k->sync(m->k);
+	return m->k->sync(m->k, e);
 }
 
 static void *
@@ -324,6 +324,17 @@ run(void *arg)
 	x->seconds = clock_s() - x->start;
 	__atomic_store_n(&x->done, 1, __ATOMIC_RELEASE);
 	return NULL;
+}
+
+static void
+save_free(struct state_save *x)
+{
+	int i;
+
+	for (i = 0; i < SMALL; i++)
+		buf_clear(&x->small[i]);
+	free(x->copy);
+	free(x);
 }
 
 struct state_save *
@@ -339,12 +350,14 @@ state_save_begin(const char *dir, const struct state_src *s,
 	x->set[2] = s->opt->m2;
 	x->shard_bytes = c->shard_bytes ? c->shard_bytes : SAVE_SHARD;
 	x->w = ckpt_begin(dir, s->at->step, state_bytes(s), e);
-	if (!x->w) {
-		free(x);
+	if (x->w)
+		make_small(x, s);
+	if (!x->w ||
+	    make_copy(x, c->no_copy ? 0 : mem_available() / 2, e) < 0) {
+		ckpt_abort(x->w);
+		save_free(x);
 		return NULL;
 	}
-	make_small(x, s);
-	make_copy(x, c->no_copy ? 0 : mem_available() / 2);
 	if (x->copy && pthread_create(&x->thread, NULL, run, x) == 0)
 		x->running = 1;
 	else
@@ -361,16 +374,13 @@ state_save_is_done(const struct state_save *x)
 int
 state_save_end(struct state_save *x, double *seconds, struct err *e)
 {
-	int rc, i;
+	int rc;
 
 	if (x->running)
 		pthread_join(x->thread, NULL);
 	rc = x->rc < 0 ? err_set(e, "%s", x->err.msg) : 0;
 	*seconds = x->seconds;
-	for (i = 0; i < SMALL; i++)
-		buf_clear(&x->small[i]);
-	free(x->copy);
-	free(x);
+	save_free(x);
 	return rc;
 }
 

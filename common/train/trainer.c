@@ -28,21 +28,26 @@ carve_step(struct trainer *t, char *base)
 	return v.at;
 }
 
-void
+int
 trainer_init(struct trainer *t, struct kernels *k,
-	     const struct model_config *c, const struct trainer_conf *tc)
+	     const struct model_config *c, const struct trainer_conf *tc,
+	     struct err *e)
 {
 	size_t n = (size_t)(tc->batch_size * tc->seq_len);
 
-	t->k = k;
-	t->c = *tc;
-	t->m = llama_new(k, c, tc->dtype, K_USE_TRAIN, tc->seq_len);
-	optim_init(&t->opt, t->m, &tc->optim);
-	t->pass = pass_new(t->m, tc->micro_batch, tc->seq_len);
-	t->block = k->alloc(k, carve_step(t, NULL));
+	*t = (struct trainer){.k = k, .c = *tc};
+	t->m = llama_new(k, c, tc->dtype, K_USE_TRAIN, tc->seq_len, e);
+	if (t->m && optim_init(&t->opt, t->m, &tc->optim, e) == 0 &&
+	    (t->pass = pass_new(t->m, tc->micro_batch, tc->seq_len, e)))
+		t->block = k->alloc(k, carve_step(t, NULL), e);
+	if (!t->block) {
+		trainer_clear(t);
+		return -1;
+	}
 	carve_step(t, t->block);
 	t->loss = xmalloc(n * sizeof *t->loss);
 	t->logz = xmalloc(n * sizeof *t->logz);
+	return 0;
 }
 
 void
@@ -51,7 +56,8 @@ trainer_clear(struct trainer *t)
 	if (!t->m)
 		return;
 	pass_free(t->pass);
-	optim_clear(&t->opt);
+	if (t->opt.m)
+		optim_clear(&t->opt);
 	llama_free(t->m);
 	kernels_release(t->k, t->block);
 	free(t->loss);
@@ -131,8 +137,9 @@ queue_batch(struct trainer *t, const struct batch *b)
 }
 
 /* Where the first bad number of a skipped step was computed. */
-static void
-find_bad(struct trainer *t, const struct batch *b, struct trainer_result *r)
+static int
+find_bad(struct trainer *t, const struct batch *b, struct trainer_result *r,
+	 struct err *e)
 {
 	size_t bad;
 	int64_t w;
@@ -140,8 +147,9 @@ find_bad(struct trainer *t, const struct batch *b, struct trainer_result *r)
 	r->forward = 0;
 	r->tensor[0] = '\0';
 	if (!b->targets)
-		return;
-	bad = optim_first_bad(&t->opt);
+		return 0;
+	if (optim_first_bad(&t->opt, &bad, e) < 0)
+		return -1;
 	if (bad < t->m->nparams)
 		snprintf(r->tensor, sizeof r->tensor, "%s",
 			 llama_param_name(t->m, bad));
@@ -149,20 +157,24 @@ find_bad(struct trainer *t, const struct batch *b, struct trainer_result *r)
 	     w += t->c.micro_batch) {
 		struct pass_batch m = micro_batch(t, b, w);
 
-		r->forward = pass_first_bad(t->pass, &m, r->tensor);
+		r->forward = pass_first_bad(t->pass, &m, r->tensor, e);
 	}
+	return r->forward < 0 ? -1 : 0;
 }
 
-static void
-mean_loss(struct trainer *t, const struct batch *b, struct trainer_result *r)
+static int
+mean_loss(struct trainer *t, const struct batch *b, struct trainer_result *r,
+	  struct err *e)
 {
 	size_t n = (size_t)(t->c.batch_size * t->c.seq_len), i;
 	double sum = 0, z = 0, targets = (double)b->targets;
 	int with_z = t->c.z_loss > 0;
 
-	kernels_download(t->k, t->loss, t->loss_d, n * sizeof *t->loss);
+	kernels_fetch(t->k, t->loss, t->loss_d, n * sizeof *t->loss);
 	if (with_z)
-		kernels_download(t->k, t->logz, t->logz_d, n * sizeof *t->logz);
+		kernels_fetch(t->k, t->logz, t->logz_d, n * sizeof *t->logz);
+	if (t->k->sync(t->k, e) < 0)
+		return -1;
 	for (i = 0; i < n; i++) {
 		if (b->target[i] < 0)
 			continue;
@@ -172,35 +184,38 @@ mean_loss(struct trainer *t, const struct batch *b, struct trainer_result *r)
 	}
 	r->loss = sum / targets;
 	r->z_loss = with_z ? t->c.z_loss * z / targets : -1;
+	return 0;
 }
 
-void
+int
 trainer_step(struct trainer *t, const struct batch *b, double lr,
-	     uint64_t update, struct trainer_result *r)
+	     uint64_t update, struct trainer_result *r, struct err *e)
 {
 	queue_batch(t, b);
-	r->grad_norm = optim_norm(&t->opt);
-	mean_loss(t, b, r);
+	if (optim_norm(&t->opt, &r->grad_norm, e) < 0 ||
+	    mean_loss(t, b, r, e) < 0)
+		return -1;
 	r->skipped = NULL;
 	if (isfinite(r->loss) && isfinite(r->grad_norm)) {
 		optim_step(&t->opt, lr, r->grad_norm, (int64_t)update);
-		t->k->sync(t->k);
-		return;
+		return t->k->sync(t->k, e);
 	}
 	r->skipped = !b->targets ? "no target tokens" :
 		!isfinite(r->loss) ? "loss is not finite" :
 		"gradient is not finite";
-	find_bad(t, b, r);
+	return find_bad(t, b, r, e);
 }
 
-void
-trainer_eval(struct trainer *t, const struct batch *b, int64_t n)
+int
+trainer_eval(struct trainer *t, const struct batch *b, int64_t n,
+	     struct err *e)
 {
 	upload(t, b, n);
 	pass_run(t->pass, &(struct pass_batch){.b = n, .tok = t->tok_d,
 		.target = t->target_d,
 		.start = t->c.doc_mask ? t->start_d : NULL,
 		.loss = t->loss_d, .logz = t->logz_d});
-	kernels_download(t->k, t->loss, t->loss_d,
-		       (size_t)(n * t->c.seq_len) * sizeof *t->loss);
+	return kernels_download(t->k, t->loss, t->loss_d,
+				(size_t)(n * t->c.seq_len) * sizeof *t->loss,
+				e);
 }

@@ -34,9 +34,13 @@ struct trainer {
 	float *loss, *logz;	/* host (B, T); see trainer_eval() */
 };
 
-/* Weights are not yet set: fill opt.master, then call llama_set(). */
-void trainer_init(struct trainer *t, struct kernels *k,
-		  const struct model_config *c, const struct trainer_conf *tc);
+/*
+ * Weights are not yet set: fill opt.master, then call llama_set().  -1: too
+ * little device memory; t is cleared.
+ */
+int trainer_init(struct trainer *t, struct kernels *k,
+		 const struct model_config *c, const struct trainer_conf *tc,
+		 struct err *e);
 void trainer_clear(struct trainer *t);	/* all zero is fine */
 
 /*
@@ -67,15 +71,17 @@ struct trainer_result {
 /*
  * Forward, backward and update.  update: number of this update, from 1 (t of
  * AdamW).  If the loss or the gradient is not finite, weights and moments stay
- * as they were and r->skipped says why.  Returns when the update is done.
+ * as they were and r->skipped says why.  Returns when the update is done.  -1:
+ * the table failed, and weights and moments are lost.
  */
-void trainer_step(struct trainer *t, const struct batch *b, double lr,
-		  uint64_t update, struct trainer_result *r);
+int trainer_step(struct trainer *t, const struct batch *b, double lr,
+		 uint64_t update, struct trainer_result *r, struct err *e);
 
 /*
  * Forward pass over the first n windows of b, n <= micro_batch: sets
  * t->loss[0 .. n*T), in nats.
  */
-void trainer_eval(struct trainer *t, const struct batch *b, int64_t n);
+int trainer_eval(struct trainer *t, const struct batch *b, int64_t n,
+		 struct err *e);
 
 #endif

@@ -13,9 +13,11 @@ static void
 weight_begin(struct kernels *k, struct kweight *w, const struct k_need *s,
 	     enum kdtype dt, int64_t out, int64_t in)
 {
+	struct err e = {0};	/* nothing is allocated */
+
 	*w = (struct kweight){ .dt = dt, .out = out, .in = in, .use = s->use,
 			       .data = cpu_shared(cpu_of(k), 0) };
-	weight_open(k, w);
+	weight_open(k, w, &e);
 }
 
 /* Rows of the calls: f(ctx, rows, gradients) for each number of rows. */

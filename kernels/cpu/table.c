@@ -83,10 +83,13 @@ choose_isa(struct cpu *c, const char *want, struct err *e)
 	return 0;
 }
 
-static void
-cpu_sync(struct kernels *k)
+/* Every call is done when it returns. */
+static int
+cpu_sync(struct kernels *k, struct err *e)
 {
-	(void)k;	/* every call is done when it returns */
+	(void)k;
+	(void)e;
+	return 0;
 }
 
 /* --- peak rate --- */

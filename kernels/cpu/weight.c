@@ -56,8 +56,9 @@ plain_bwd(const struct kweight *w, int64_t j, int64_t kj)
 }
 
 /* Room for packed tiles: each as large as the first, the largest. */
-static void
-tiles_room(struct kernels *k, struct tiles *t, struct gemm_shape s)
+static int
+tiles_room(struct kernels *k, struct tiles *t, struct gemm_shape s,
+	   struct err *e)
 {
 	struct cpu *c = cpu_of(k);
 
@@ -65,9 +66,10 @@ tiles_room(struct kernels *k, struct tiles *t, struct gemm_shape s)
 	t->stride = prim_packed_size(prim_pack_plan(c, &s));
 	t->stride = (t->stride + 63) & ~(size_t)63;
 	if (!t->stride)
-		return;
+		return 0;
 	t->packed = c->plan_only ? cpu_shared(c, 0) :
-		k->alloc(k, t->stride * (size_t)(t->n * t->kn));
+		k->alloc(k, t->stride * (size_t)(t->n * t->kn), e);
+	return t->packed ? 0 : -1;
 }
 
 /* The last tiles are smaller than the others and may stay plain. */
@@ -89,8 +91,8 @@ pack_plans(struct cpu *c, struct kweight *w)
 	}
 }
 
-void
-weight_open(struct kernels *k, struct kweight *w)
+int
+weight_open(struct kernels *k, struct kweight *w, struct err *e)
 {
 	struct weight *p = xcalloc(1, sizeof *p);
 	struct cpu *c = cpu_of(k);
@@ -105,21 +107,26 @@ weight_open(struct kernels *k, struct kweight *w)
 	p->bwd.kpart = cpu_part(w->out, K_CHUNK, 64);
 	p->bwd.kn = count(w->out, p->bwd.kpart);
 	if (!c->packed || w->dt != K_BF16)
-		return;
-	if (w->use & K_USE_FWD)
-		tiles_room(k, &p->fwd, shape_fwd(w, ROW_TILE, 0));
-	if (w->use & K_USE_BWD)
-		tiles_room(k, &p->bwd, shape_bwd(w, ROW_TILE, 0, 0));
+		return 0;
+	if (w->use & K_USE_FWD &&
+	    tiles_room(k, &p->fwd, shape_fwd(w, ROW_TILE, 0), e) < 0)
+		return -1;
+	if (w->use & K_USE_BWD &&
+	    tiles_room(k, &p->bwd, shape_bwd(w, ROW_TILE, 0, 0), e) < 0)
+		return -1;
 	pack_plans(c, w);
+	return 0;
 }
 
 struct kweight *
-cpu_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
-	       int use)
+cpu_weight_new(struct kernels *k, const struct k_weight_new *a, struct err *e)
 {
-	struct kweight *w = host_weight_new(k, dt, out, in, use);
+	struct kweight *w = host_weight_new(k, a, e);
 
-	weight_open(k, w);
+	if (w && weight_open(k, w, e) < 0) {
+		cpu_weight_free(k, &(struct k_weight_free){ w });
+		return NULL;
+	}
 	return w;
 }
 
@@ -155,11 +162,12 @@ cpu_copies(struct kernels *k, enum kdtype dt, int64_t out, int64_t in, int use)
 	struct kweight w = { .dt = dt, .out = out, .in = in, .use = use };
 	struct cpu *c = cpu_of(k);
 	int before = c->plan_only;
+	struct err e = {0};	/* nothing is allocated */
 	struct weight *v;
 	size_t n;
 
 	c->plan_only = 1;
-	weight_open(k, &w);
+	weight_open(k, &w, &e);
 	v = w.priv;
 	n = tiles_bytes(&v->fwd) + tiles_bytes(&v->bwd);
 	weight_close(k, &w);

@@ -28,13 +28,13 @@ struct weight {
 };
 
 /* The tiles of w, and their end: w itself and its data are the caller's. */
-void weight_open(struct kernels *k, struct kweight *w);
+int weight_open(struct kernels *k, struct kweight *w, struct err *e);
 void weight_close(struct kernels *k, struct kweight *w);
 
 size_t cpu_copies(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
 		  int use);
-struct kweight *cpu_weight_new(struct kernels *k, enum kdtype dt,
-			       int64_t out, int64_t in, int use);
+struct kweight *cpu_weight_new(struct kernels *k,
+			       const struct k_weight_new *a, struct err *e);
 
 /* A plan that multiplies m rows (row length lda) with tile j of w. */
 const struct gemm *weight_plan_fwd(struct cpu *c, const struct kweight *w,

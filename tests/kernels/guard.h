@@ -29,6 +29,8 @@
 #include "base/mem.h"
 #include "kernels/kernels.h"
 
+enum { GUARD_ALIGN = 256 };
+
 struct guard_block {
 	char *p;		/* whole pages, then one that is never open */
 	size_t pages, user;	/* bytes; where the user's part starts */
@@ -48,6 +50,7 @@ struct guard {
 	struct guard_call *first, **last;
 	int open;		/* memory accessible: inside the table */
 	size_t queued, ran;	/* calls, for tests */
+	size_t refuse;		/* the n-th allocation from now on fails */
 };
 
 static inline struct guard *
@@ -74,16 +77,18 @@ guard_get(void *ctx, size_t bytes)
 {
 	struct guard *g = ctx;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t need = (bytes + 63) & ~(size_t)63;
+	size_t need = (bytes + GUARD_ALIGN - 1) / GUARD_ALIGN * GUARD_ALIGN;
 	size_t pages = (need + page - 1) / page * page;
 	char *p;
 
+	if (g->refuse && --g->refuse == 0)
+		return NULL;
 	if (need == 0)
-		need = 64, pages = page;
+		need = GUARD_ALIGN, pages = page;
 	p = mmap(NULL, pages + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 		 -1, 0);
 	if (p == MAP_FAILED)
-		abort();
+		return NULL;
 	if (mprotect(p, pages, PROT_READ | PROT_WRITE) != 0)
 		abort();
 	memset(p, 0xff, pages);
@@ -127,10 +132,11 @@ guard_queue(struct kernels *k, void (*fn)(struct kernels *, const void *),
 	g->queued++;
 }
 
-static inline void
-guard_flush(struct guard *g)
+static inline int
+guard_flush(struct guard *g, struct err *e)
 {
 	struct guard_call *c;
+	int rc;
 
 	guard_protect(g, 1);
 	while ((c = g->first)) {
@@ -140,8 +146,9 @@ guard_flush(struct guard *g)
 		g->ran++;
 	}
 	g->last = &g->first;
-	g->inner->sync(g->inner);
+	rc = g->inner->sync(g->inner, e);
 	guard_protect(g, 0);
+	return rc;
 }
 
 /* --- entries that take an argument struct --- */
@@ -162,27 +169,55 @@ KERNEL_OPS(X)
 
 /* --- the others --- */
 
-static inline void
-guard_sync(struct kernels *k)
+static inline int
+guard_sync(struct kernels *k, struct err *e)
 {
-	guard_flush(guard_of(k));
+	return guard_flush(guard_of(k), e);
 }
 
 static inline void *
-guard_alloc(struct kernels *k, size_t bytes)
+guard_alloc(struct kernels *k, size_t bytes, struct err *e)
 {
 	struct kernels *inner = guard_of(k)->inner;
 
-	return inner->alloc(inner, bytes);
+	return inner->alloc(inner, bytes, e);
+}
+
+static inline int
+guard_memory(struct kernels *k, size_t *unused, size_t *total)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	return inner->memory(inner, unused, total);
+}
+
+static inline void *
+guard_host_alloc(struct kernels *k, size_t bytes, struct err *e)
+{
+	struct guard *g = guard_of(k);
+
+	if (g->refuse && --g->refuse == 0) {
+		err_set(e, "guard: no host memory");
+		return NULL;
+	}
+	return g->inner->host_alloc(g->inner, bytes, e);
+}
+
+static inline void
+guard_host_free(struct kernels *k, void *p)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	inner->host_free(inner, p);
 }
 
 static inline struct kweight *
-guard_weight_new(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
-		 int use)
+guard_weight_new(struct kernels *k, const struct k_weight_new *a,
+		 struct err *e)
 {
 	struct kernels *inner = guard_of(k)->inner;
 
-	return inner->weight_new(inner, dt, out, in, use);
+	return inner->weight_new(inner, a, e);
 }
 
 static inline size_t
@@ -214,8 +249,9 @@ static inline double
 guard_peak(struct kernels *k, enum kdtype dt)
 {
 	struct kernels *inner = guard_of(k)->inner;
+	struct err e = {0};
 
-	guard_flush(guard_of(k));
+	guard_flush(guard_of(k), &e);
 	return inner->peak(inner, dt);
 }
 
@@ -223,8 +259,9 @@ static inline void
 guard_close(struct kernels *k)
 {
 	struct guard *g = guard_of(k);
+	struct err e = {0};
 
-	guard_flush(g);
+	guard_flush(g, &e);
 	if (g->nblocks)
 		abort();	/* device memory was not released */
 	g->inner->close(g->inner);
@@ -248,6 +285,9 @@ guard_wrap(struct kernels *inner)
 	k->isa = inner->isa;
 	k->threads = inner->threads;
 	k->alloc = guard_alloc;
+	k->memory = guard_memory;
+	k->host_alloc = guard_host_alloc;
+	k->host_free = guard_host_free;
 	k->sync = guard_sync;
 	k->weight_new = guard_weight_new;
 #define X(op) k->op = guard_##op;

@@ -9,26 +9,43 @@
 static inline void *
 must_alloc(struct kernels *k, size_t bytes)
 {
-	return k->alloc(k, bytes);
+	struct err e = {0};
+	void *p = k->alloc(k, bytes, &e);
+
+	if (!p)
+		die_err(&e);
+	return p;
 }
 
 static inline struct kweight *
 must_weight(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
 	    int use)
 {
-	return k->weight_new(k, dt, out, in, use);
+	struct err e = {0};
+	struct kweight *w = k->weight_new(k, &(struct k_weight_new){
+		.dt = dt, .out = out, .in = in, .use = use }, &e);
+
+	if (!w)
+		die_err(&e);
+	return w;
 }
 
 static inline void
 must_sync(struct kernels *k)
 {
-	k->sync(k);
+	struct err e = {0};
+
+	if (k->sync(k, &e) < 0)
+		die_err(&e);
 }
 
 static inline void
 must_download(struct kernels *k, void *dst, const void *src, size_t n)
 {
-	kernels_download(k, dst, src, n);
+	struct err e = {0};
+
+	if (kernels_download(k, dst, src, n, &e) < 0)
+		die_err(&e);
 }
 
 #endif

@@ -128,7 +128,7 @@ static void
 batch_sizes(const char *name, struct kernels *k, enum kdtype dt)
 {
 	int64_t out = 1000, in = 320, n = 1;
-	struct kweight *w = k->weight_new(k, dt, out, in, K_USE_TRAIN);
+	struct kweight *w = must_weight(k, dt, out, in, K_USE_TRAIN);
 	size_t from = plan_count(cpu_of(k)), made;
 	size_t most = 2 * HEIGHTS + 2 * HEIGHTS + 4 * 2 * LENGTHS;
 

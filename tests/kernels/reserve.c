@@ -30,25 +30,28 @@ fill(struct batch *b)
 }
 
 /* Prompts, steps, scores: each number of rows. */
-static void
-decode(struct llama *m)
+static int
+decode(struct llama *m, struct err *e)
 {
-	struct decoder *d = decoder_new(m, 1, T, ROWS);
+	struct decoder *d = decoder_new(m, 1, T, ROWS, e);
 	int32_t target[ROWS], best[ROWS];
 	uint32_t id[ROWS];
 	float loss[ROWS], *logits = xmalloc(sizeof *logits * V * ROWS);
+	int rc = d ? 0 : -1;
+	int64_t last;
 
-	for (int n = 1; n <= ROWS; n++) {
+	for (int n = 1; n <= ROWS && rc == 0; n++) {
 		for (int i = 0; i < n; i++) {
 			id[i] = (uint32_t)(i * 3 % V);
 			target[i] = i % V;
 		}
-		decoder_feed(d, id, n, 0, T - n);
-		decoder_logits(d, 0, n, logits);
-		decoder_score(d, 0, n, target, loss, best);
+		rc = decoder_feed(d, id, n, 0, T - n, &last, e);
+		rc |= decoder_logits(d, 0, n, logits, e);
+		rc |= decoder_score(d, 0, n, target, loss, best, e);
 	}
 	free(logits);
 	decoder_free(d);
+	return rc;
 }
 
 static void
@@ -57,22 +60,27 @@ run(struct kernels *k, const struct trainer_conf *tc,
 {
 	struct trainer t = {0};
 	struct trainer_result r;
+	struct err e = {0};
 	struct batch b;
+	int rc = trainer_init(&t, k, c, tc, &e);
 
-	trainer_init(&t, k, c, tc);
-	llama_flat_init(t.m, 1, 0.02, 1, t.opt.master);
+	if (rc < 0)
+		die_err(&e);
+	rc |= llama_flat_init(t.m, 1, 0.02, 1, t.opt.master, &e);
 	llama_set(t.m, t.opt.master);
 	fill(&b);
 	*grown = cpu_of(k)->grown;
 	for (uint64_t n = 1; n <= 3; n++)
-		trainer_step(&t, &b, 1e-3, n, &r);
-	trainer_eval(&t, &b, 1);
-	trainer_eval(&t, &b, MICRO);
-	decode(t.m);
+		rc |= trainer_step(&t, &b, 1e-3, n, &r, &e);
+	rc |= trainer_eval(&t, &b, 1, &e);
+	rc |= trainer_eval(&t, &b, MICRO, &e);
+	rc |= decode(t.m, &e);
 	((float *)t.opt.master)[0] = INFINITY;	/* a host table: its memory */
 	llama_set(t.m, t.opt.master);
-	trainer_step(&t, &b, 1e-3, 4, &r);
+	rc |= trainer_step(&t, &b, 1e-3, 4, &r, &e);
 	*grown = cpu_of(k)->grown - *grown;
+	if (rc)
+		die_err(&e);
 	batch_clear(&b);
 	trainer_clear(&t);
 }

@@ -105,7 +105,7 @@ fix_new(const char *table, int threads, const char *folder, enum kdtype dt)
 	assert_int_equal(config_load(&c, path, &e), 0);
 	s = st_open(path, &e);
 	assert_non_null(s);
-	f->m = llama_new(f->k, &c, dt, K_USE_TRAIN, 64);
+	f->m = llama_new(f->k, &c, dt, K_USE_TRAIN, 64, &e);
 	assert_int_equal(llama_load(f->m, s, &e), 0);
 	st_close(s);
 	strcat(path, "/golden.safetensors");
@@ -116,7 +116,7 @@ fix_new(const char *table, int threads, const char *folder, enum kdtype dt)
 	f->start = must_alloc(f->k, MAXN * 4);
 	f->loss = must_alloc(f->k, MAXN * 4);
 	f->logz = must_alloc(f->k, MAXN * 4);
-	f->grad = llama_flat_new(f->m);
+	f->grad = llama_flat_new(f->m, &e);
 	f->host = malloc((size_t)f->m->flat * 4);
 	return f;
 }
@@ -159,6 +159,7 @@ static int64_t
 load_batch(struct fix *f, const char *prefix)
 {
 	char full[64];
+	struct err e = {0};
 	const struct st_tensor *t;
 	int32_t *ids = golden_ids(f, prefix, "ids");
 	int32_t *target = golden_ids(f, prefix, "targets");
@@ -172,10 +173,8 @@ load_batch(struct fix *f, const char *prefix)
 	f->n = f->b * f->t;
 	assert_true(f->n <= MAXN);
 	for (i = 0; i < f->n; i++) {
-		if (target[i] < 0)
-			target[i] = -1;
-		else
-			count++;
+		count += target[i] >= 0;
+		target[i] = target[i] < 0 ? -1 : target[i];
 	}
 	put(f, f->tok, ids);
 	put(f, f->target, target);
@@ -190,7 +189,7 @@ load_batch(struct fix *f, const char *prefix)
 	free(target);
 	free(seg);
 	pass_free(f->p);
-	f->p = pass_new(f->m, f->b, f->t);
+	f->p = pass_new(f->m, f->b, f->t, &e);
 	return count;
 }
 
@@ -321,7 +320,8 @@ static float *
 rounded_grads(const struct fix *f, const char *folder, const char *prefix)
 {
 	struct fix *g = fix_new("ref", 1, folder, K_F32);
-	float *flat = llama_flat_new(g->m), *out;
+	struct err e = {0};
+	float *flat = llama_flat_new(g->m, &e), *out;
 	void *half = must_alloc(g->k, (size_t)g->m->flat * 2);
 	struct pass_batch b;
 	int64_t count;
@@ -439,7 +439,7 @@ wrong_theta_is_caught(void **state)
 
 	(void)state;
 	c.rope_theta = 10000;
-	bad = llama_new(f->k, &c, K_F32, K_USE_TRAIN, 64);
+	bad = llama_new(f->k, &c, K_F32, K_USE_TRAIN, 64, &e);
 	s = st_open("tests/data/models/llama-gqa", &e);
 	assert_int_equal(llama_load(bad, s, &e), 0);
 	st_close(s);
@@ -462,7 +462,7 @@ angles_are_exact(void **state)
 		.tie = 1};
 	struct err e = {0};
 	struct kernels *k = kernels_open("ref", 1, &e);
-	struct llama *m = llama_new(k, &c, K_F32, K_USE_FWD, 32768);
+	struct llama *m = llama_new(k, &c, K_F32, K_USE_FWD, 32768, &e);
 	float cs[32], sn[32];
 	size_t i, n;
 

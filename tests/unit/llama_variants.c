@@ -79,7 +79,7 @@ fix_open(struct fix *f, const char *table, const char *name,
 	snprintf(path, sizeof path, DATA "%s", name);
 	if (config_load(&c, path, &e) < 0)
 		fail_msg("%s", e.msg);
-	f->m = llama_new(f->k, &c, K_F32, K_USE_TRAIN, T);
+	f->m = llama_new(f->k, &c, K_F32, K_USE_TRAIN, T, &e);
 	snprintf(path, sizeof path, DATA "%s.safetensors", weights);
 	s = st_open(path, &e);
 	if (!s || llama_load(f->m, s, &e) < 0)
@@ -181,7 +181,8 @@ static void
 check_window(struct fix *f, const char *prefix, float *grad)
 {
 	struct kernels *k = f->k;
-	struct pass *p = pass_new(f->m, 1, T);
+	struct err e = {0};
+	struct pass *p = pass_new(f->m, 1, T, &e);
 	int32_t *dev = must_alloc(k, 3 * T * 4), ids[T], target[T], start[T];
 	float *loss = must_alloc(k, 2 * T * 4), got[T];
 	int64_t n = 0, i;
@@ -297,11 +298,12 @@ check_all(const char *table)
 	size_t i;
 
 	for (i = 0; i < TEST_COUNT(variants); i++) {
+		struct err e = {0};
 		struct fix f;
 		float *grad;
 
 		fix_open(&f, table, variants[i].name, variants[i].weights);
-		grad = llama_flat_new(f.m);
+		grad = llama_flat_new(f.m, &e);
 		check_window(&f, "", grad);
 		check_window(&f, "packed.", NULL);
 		check_scores(&f);

@@ -46,23 +46,23 @@ steps(void **state)
 	c.layers = 1;
 	k = kernels_open("cpu", 1, &e);
 	assert_non_null(k);
-	trainer_init(&t, k, &c, &tc);
-	llama_flat_init(t.m, 1, 0.02, 1, t.opt.master);
+	assert_int_equal(trainer_init(&t, k, &c, &tc, &e), 0);
+	assert_int_equal(llama_flat_init(t.m, 1, 0.02, 1, t.opt.master, &e), 0);
 	llama_set(t.m, t.opt.master);
 	fill(&b);
-	trainer_step(&t, &b, 1e-2, 1, &r);
+	assert_int_equal(trainer_step(&t, &b, 1e-2, 1, &r, &e), 0);
 	first = r.loss;
 	for (n = 2; n <= 30; n++) {
-		trainer_step(&t, &b, 1e-2, n, &r);
+		assert_int_equal(trainer_step(&t, &b, 1e-2, n, &r, &e), 0);
 		assert_null(r.skipped);
 	}
 	assert_true(r.loss < first / 2);
-	trainer_eval(&t, &b, 2);
+	assert_int_equal(trainer_eval(&t, &b, 2, &e), 0);
 	assert_true(t.loss[0] < first);
 	b.targets = 0;
 	for (n = 0; n < B * T; n++)
 		b.target[n] = -1;
-	trainer_step(&t, &b, 1e-2, 31, &r);
+	assert_int_equal(trainer_step(&t, &b, 1e-2, 31, &r, &e), 0);
 	assert_string_equal(r.skipped, "no target tokens");
 	batch_clear(&b);
 	trainer_clear(&t);
@@ -116,12 +116,12 @@ find_fault(const struct fault *f, enum kdtype dt)
 	config_preset(&c, PRESET_1M);
 	c.layers = 3;
 	c.tie = 0;
-	trainer_init(&t, k, &c, &tc);
-	llama_flat_init(t.m, 1, 0.02, 1, t.opt.master);
+	assert_int_equal(trainer_init(&t, k, &c, &tc, &e), 0);
+	assert_int_equal(llama_flat_init(t.m, 1, 0.02, 1, t.opt.master, &e), 0);
 	llama_set(t.m, t.opt.master);
 	inject(&t, f);
 	fill(&b);
-	trainer_step(&t, &b, 1e-2, 1, &r);
+	assert_int_equal(trainer_step(&t, &b, 1e-2, 1, &r, &e), 0);
 	assert_non_null(r.skipped);
 	assert_string_equal(r.tensor, f->found);
 	assert_int_equal(r.forward, f->forward);
