@@ -239,7 +239,7 @@ run_adamw(struct step *s)
 		.p = s->master, .m = s->m, .v = s->v, .g = s->dw, .lr = 1e-9,
 		.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .gscale = 1, .t = 1,
 		.w = s->head->data, .wdt = s->head->dt });
-	s->k->weight_update(s->k, &(struct k_weight_update){ s->head });
+	kernels_weight_update(s->k, s->head);
 }
 
 /* --- memory --- */
@@ -288,12 +288,12 @@ angles(struct step *s, double (*fn)(double))
 {
 	size_t n = (size_t)(s->t * s->d / 2);
 	float *host = xmalloc(n * sizeof *host);
-	float *p = s->k->alloc(s->k, n * sizeof *p);
+	float *p = must_alloc(s->k, n * sizeof *p);
 
 	for (size_t i = 0; i < n; i++)
 		host[i] = (float)fn((double)i);
 	kernels_upload(s->k, p, host, n * sizeof *p);
-	s->k->sync(s->k);
+	must_sync(s->k);
 	free(host);
 	return p;
 }
