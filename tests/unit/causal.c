@@ -49,20 +49,20 @@ fix_open(struct fix *f)
 
 	f->k = kernels_open("cpu", 2, &e);
 	assert_non_null(f->k);
-	f->m = llama_new(f->k, &c, K_BF16, K_USE_TRAIN, T);
+	f->m = llama_new(f->k, &c, K_BF16, K_USE_TRAIN, T, &e);
 	assert_non_null(f->m);
 	f->vp = (size_t)f->m->vp;
-	flat = llama_flat_new(f->m);
-	llama_flat_init(f->m, 5, 0.2, 1, flat);
+	flat = llama_flat_new(f->m, &e);
+	assert_int_equal(llama_flat_init(f->m, 5, 0.2, 1, flat, &e), 0);
 	llama_set(f->m, flat);
 	kernels_release(f->k, flat);
-	f->p = pass_new(f->m, B, T);
+	f->p = pass_new(f->m, B, T, &e);
 	f->tok = must_alloc(f->k, N * 4);
 	f->target = must_alloc(f->k, N * 4);
 	f->start = must_alloc(f->k, N * 4);
 	f->loss = must_alloc(f->k, N * 4);
 	f->logz = must_alloc(f->k, N * 4);
-	f->grad = llama_flat_new(f->m);
+	f->grad = llama_flat_new(f->m, &e);
 	for (int i = 0; i < N; i++) {
 		int t = i % T;
 
@@ -334,12 +334,13 @@ decode(struct fix *f, struct decoder *d, int at, int n, const float *want)
 {
 	float *x = xmalloc((size_t)n * V * sizeof *x);
 	int32_t slot[T] = { 0 }, pos[T];
+	struct err e = {0};
 	double worst = 0;
 
 	for (int i = 0; i < n; i++)
 		pos[i] = at + i;
-	decoder_run(d, n, f->id + at, slot, pos);
-	decoder_logits(d, 0, n, x);
+	assert_int_equal(decoder_run(d, n, f->id + at, slot, pos, &e), 0);
+	assert_int_equal(decoder_logits(d, 0, n, x, &e), 0);
 	for (int i = 0; i < n; i++)
 		worst = fmax(worst, row_off(x + (size_t)i * V, want +
 					    (size_t)(at + i) * f->vp));
@@ -353,6 +354,7 @@ static void
 decoder_agrees_with_pass(void **state)
 {
 	static const int step[] = { 1, 3, 16, 100, 256 };
+	struct err e = {0};
 	struct fix f;
 	float *want;
 
@@ -360,7 +362,7 @@ decoder_agrees_with_pass(void **state)
 	fix_open(&f);
 	want = logits(&f, 0);
 	for (size_t i = 0; i < TEST_COUNT(step); i++) {
-		struct decoder *d = decoder_new(f.m, 1, T, 256);
+		struct decoder *d = decoder_new(f.m, 1, T, 256, &e);
 		int32_t old = f.id[T - 2];
 		double worst = 0, wrong;
 
