@@ -2,6 +2,9 @@
  * calls.c - short forms of calls, and parts of calls, of any table
  */
 #include "kernels/kernels.h"
+#include "kernels/recent.h"
+
+#include <string.h>
 
 void
 kernels_upload(struct kernels *k, void *dst, const void *src, size_t n)
@@ -68,4 +71,25 @@ kernels_no_memory(struct kernels *k, size_t bytes, struct err *e)
 			" of %zu bytes are free)", k->name, bytes, unused,
 			total);
 	return NULL;
+}
+
+int
+k_recent_error(const struct k_recent *r, const char *table, const char *what,
+	       struct err *e)
+{
+	size_t i = r->n > K_RECENT ? r->n - K_RECENT : 0, at = 0;
+	char list[K_RECENT * 32] = "none";
+
+	for (; i < r->n; i++) {
+		const char *name = r->name[i % K_RECENT];
+		size_t n = strlen(name);
+
+		if (at + n + 3 > sizeof list)
+			break;
+		memcpy(list + at, ", ", 2);
+		memcpy(list + at + 2, name, n + 1);
+		at += n + 2;
+	}
+	return err_set(e, "%s: %s; the last calls were %s", table, what,
+		       list + (at ? 2 : 0));
 }

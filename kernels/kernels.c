@@ -101,6 +101,11 @@ kernels_open(const char *name, int threads, struct err *e)
 			"ref", name);
 	if (!k)
 		return NULL;
+	if (k->abi != K_ABI) {
+		err_set(e, "kernels: table '%s' is of version %d, and %d is"
+			" needed: build it again", name, k->abi, K_ABI);
+		return NULL;
+	}
 	k->mem_get = host_get;
 	k->mem_put = host_put;
 	k->alloc = host_alloc_device;

@@ -444,7 +444,11 @@ struct k_need {
 	int64_t flat, nseg;	/* numbers and segments of an update */
 };
 
+/* Counts changes of struct kernels and of the argument structs. */
+enum { K_ABI = 2 };
+
 struct kernels {
+	int abi;		/* K_ABI of the table; checked when it opens */
 	const char *name;	/* "ref", "cpu" */
 	const char *isa;	/* instruction set: "avx512_bf16"... */
 	int threads;
@@ -486,8 +490,9 @@ struct kernels {
 	int (*reserve)(struct kernels *k, size_t bytes, struct err *e);
 
 	/*
-	 * Wait until everything that was queued is done.  -1: a call failed,
-	 * and what the device computed since the last sync is lost.
+	 * Wait until everything that was queued is done.  -1: a call failed;
+	 * the message names the last calls (recent.h).  What the device holds
+	 * is lost: only release, weight_free and close() may follow.
 	 */
 	int (*sync)(struct kernels *k, struct err *e);
 

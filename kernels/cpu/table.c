@@ -215,6 +215,7 @@ cpu_open(const char *isa, int threads, struct err *e)
 	c->tile = xcalloc((size_t)threads, sizeof *c->tile);
 	c->work = xcalloc((size_t)threads, sizeof *c->work);
 	k = xcalloc(1, sizeof *k);
+	k->abi = K_ABI;
 	k->name = "cpu";
 	k->isa = isa_names[c->isa];
 	k->threads = threads;

@@ -158,6 +158,7 @@ ref_open(void)
 {
 	struct kernels *k = xcalloc(1, sizeof *k);
 
+	k->abi = K_ABI;
 	k->name = "ref";
 	k->isa = "c";
 	k->threads = 1;

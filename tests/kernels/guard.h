@@ -28,6 +28,7 @@
 
 #include "base/mem.h"
 #include "kernels/kernels.h"
+#include "kernels/recent.h"
 
 enum { GUARD_ALIGN = 256 };
 
@@ -38,6 +39,7 @@ struct guard_block {
 
 /* A queued call, followed by the struct of its arguments. */
 struct guard_call {
+	const char *name;
 	void (*run)(struct kernels *inner, const void *args);
 	size_t size;
 	struct guard_call *next;
@@ -51,6 +53,9 @@ struct guard {
 	int open;		/* memory accessible: inside the table */
 	size_t queued, ran;	/* calls, for tests */
 	size_t refuse;		/* the n-th allocation from now on fails */
+	size_t fail;		/* the n-th call from now on fails when run */
+	int failed;		/* for good */
+	struct k_recent recent;
 };
 
 static inline struct guard *
@@ -118,11 +123,13 @@ guard_put(void *ctx, void *user)
 
 static inline void
 guard_queue(struct kernels *k, void (*fn)(struct kernels *, const void *),
-	    const void *args, size_t size)
+	    const void *args, size_t size, const char *name)
 {
 	struct guard *g = guard_of(k);
 	struct guard_call *c = xmalloc(sizeof *c + size);
 
+	k_recent_add(&g->recent, name);
+	c->name = name;
 	c->run = fn;
 	c->size = size;
 	c->next = NULL;
@@ -130,6 +137,16 @@ guard_queue(struct kernels *k, void (*fn)(struct kernels *, const void *),
 	*g->last = c;
 	g->last = &c->next;
 	g->queued++;
+}
+
+/* After a failure nothing runs but what frees. */
+static inline int
+guard_runs(struct guard *g, const char *name)
+{
+	if (g->fail && --g->fail == 0)
+		g->failed = 1;
+	return !g->failed || !strcmp(name, "release") ||
+	       !strcmp(name, "weight_free");
 }
 
 static inline int
@@ -141,14 +158,16 @@ guard_flush(struct guard *g, struct err *e)
 	guard_protect(g, 1);
 	while ((c = g->first)) {
 		g->first = c->next;
-		c->run(g->inner, c + 1);
+		if (guard_runs(g, c->name))
+			c->run(g->inner, c + 1);
 		free(c);
 		g->ran++;
 	}
 	g->last = &g->first;
 	rc = g->inner->sync(g->inner, e);
 	guard_protect(g, 0);
-	return rc;
+	return g->failed ? k_recent_error(&g->recent, "guard",
+					  "a call failed", e) : rc;
 }
 
 /* --- entries that take an argument struct --- */
@@ -162,7 +181,7 @@ static inline void guard_run_##op(struct kernels *inner, const void *args) \
 } \
 static inline void guard_##op(struct kernels *k, const struct k_##op *a) \
 { \
-	guard_queue(k, guard_run_##op, a, sizeof *a); \
+	guard_queue(k, guard_run_##op, a, sizeof *a, #op); \
 }
 KERNEL_OPS(X)
 #undef X
@@ -281,6 +300,7 @@ guard_wrap(struct kernels *inner)
 	inner->mem_get = guard_get;
 	inner->mem_put = guard_put;
 	inner->mem_ctx = g;
+	k->abi = inner->abi;
 	k->name = inner->name;
 	k->isa = inner->isa;
 	k->threads = inner->threads;
