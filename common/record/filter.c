@@ -20,7 +20,7 @@
 #include "stream/json_scan.h"
 #include "stream/mirror.h"
 
-enum { SOURCES_MAX = 100000 };
+enum { SOURCES_MAX = 100000, SOURCE_LONGEST = 4096 };
 
 /* Counts of a source. */
 struct source {
@@ -364,7 +364,10 @@ enter_source(struct filter *f, const struct doc *d, struct err *e)
 	} else if (!s.n || !strchr("-0123456789", *s.p)) {
 		s = (struct span){NULL, 0};
 	}
-	rc = find_source(f, s.p, s.n, e);
+	rc = s.n <= SOURCE_LONGEST ? find_source(f, s.p, s.n, e) :
+		err_set(e, "%s:%llu: the value of the key %s has %zu bytes, "
+			"more than %d", d->file, (unsigned long long)d->lineno,
+			f->o->source_key, s.n, SOURCE_LONGEST);
 	json_free(j);
 	return rc;
 }

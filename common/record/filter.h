@@ -22,7 +22,8 @@
  *
  * With a source_key --stats gets "sources": an object of counts for each value
  * of that key, in order of appearance, null for documents without one.  Memory:
- * about 150 bytes and the value for each; more than 100,000 are an error.
+ * about 150 bytes and the value for each; more than 100,000, or one of more
+ * than 4,096 bytes, are an error.
  *
  * If the name of -o ends in a slash, each of `files`, which must be the array
  * that the documents are read from, has an output in that folder (mirror.h),

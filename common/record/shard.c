@@ -6,8 +6,10 @@
  * Nothing here allocates or locks, so any number of threads may read.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/search.h"
 #include "record/shard_priv.h"
 
@@ -82,21 +84,34 @@ shards_read(const struct shards *s, uint64_t at, size_t n, uint32_t *ids,
 	return 0;
 }
 
+static int
+by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 int
 shards_go_together(const struct shards *train, const struct shards *val)
 {
-	size_t i, k;
-	int differ = 0;
+	uint64_t *of_val = xreallocarray(NULL, val->nparts + 1,
+					 sizeof(*of_val));
+	size_t i, n = 0;
+	int some = 0, same = 0;
 
-	for (i = 0; i < train->nparts; i++)
-		for (k = 0; k < val->nparts; k++) {
-			if (!train->part[i].pair || !val->part[k].pair)
-				continue;
-			if (train->part[i].pair == val->part[k].pair)
-				return 1;
-			differ = 1;
-		}
-	return !differ;
+	for (i = 0; i < val->nparts; i++)
+		if (val->part[i].pair)
+			of_val[n++] = val->part[i].pair;
+	qsort(of_val, n, sizeof(*of_val), by_number);
+	for (i = 0; i < train->nparts && !same; i++) {
+		some |= train->part[i].pair != 0;
+		same = train->part[i].pair &&
+			bsearch(&train->part[i].pair, of_val, n,
+				sizeof(*of_val), by_number) != NULL;
+	}
+	free(of_val);
+	return same || !some || n == 0;
 }
 
 int
@@ -268,29 +283,50 @@ fill_run(uint32_t T, uint64_t i, uint64_t run, int pad, uint32_t number,
 		mask[i - 1] = 0;		/* start of a document */
 }
 
-/* Equal contents, as far as info.hash can tell. */
-static int
-same_part(const struct part *a, const struct part *b)
+/* The contents of a file, as far as info.hash can tell. */
+struct content {
+	uint64_t hash, tokens;
+	enum shard_format format;
+};
+
+static struct content
+content_of(const struct part *p)
 {
-	if (a->tokens != b->tokens || a->format != b->format)
-		return 0;
-	return a->format == SHARD_ASSAY ?
-		a->tail->content == b->tail->content : a->hash == b->hash;
+	return (struct content){p->format == SHARD_ASSAY ?
+		p->tail->content : p->hash, p->tokens, p->format};
+}
+
+static int
+by_content(const void *a, const void *b)
+{
+	const struct content *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	if (x->tokens != y->tokens)
+		return x->tokens < y->tokens ? -1 : 1;
+	return (x->format > y->format) - (x->format < y->format);
 }
 
 size_t
 shards_common(const struct shards *a, const struct shards *b,
 	      const char **first)
 {
-	size_t n = 0, i, k;
+	struct content *of_b = xreallocarray(NULL, b->nparts + 1,
+					     sizeof(*of_b));
+	size_t n = 0, i;
 
+	for (i = 0; i < b->nparts; i++)
+		of_b[i] = content_of(&b->part[i]);
+	qsort(of_b, b->nparts, sizeof(*of_b), by_content);
 	for (i = 0; i < a->nparts; i++) {
-		for (k = 0; k < b->nparts; k++)
-			if (same_part(&a->part[i], &b->part[k]))
-				break;
-		if (k < b->nparts && n++ == 0)
+		struct content c = content_of(&a->part[i]);
+
+		if (bsearch(&c, of_b, b->nparts, sizeof(*of_b), by_content) &&
+		    n++ == 0)
 			*first = a->part[i].name;
 	}
+	free(of_b);
 	return n;
 }
 

@@ -501,6 +501,13 @@ plant() {
 		"\"web\",2,2,0,0,1,1,$((n + 18)),$((4 + 11))" ]
 	run -2 contam13 --against "$T/b.jsonl" --source-key x "$T/docs"
 	[[ "$output" == *"--source-key"*"--stats"* ]]
+	printf '{"id":1,"text":"a","x":"%04096d"}\n' 7 > "$T/docs"
+	contam13 -q --against "$T/b.jsonl" --source-key x --stats "$T/s" \
+		"$T/docs" | cmp - "$T/docs"
+	printf '{"id":1,"text":"a","x":"%04097d"}\n' 7 >> "$T/docs"
+	run -2 contam13 --against "$T/b.jsonl" --source-key x --stats "$T/s" \
+		"$T/docs"
+	[[ "$output" == *"docs:2: the value of the key x has 4097 bytes, more than 4096"* ]]
 	seq -f '{"text":"a","n":%.0f}' 100001 > "$T/docs"
 	run -2 contam13 --against "$T/b.jsonl" --source-key n --stats \
 		"$T/stats" -o "$T/out" "$T/docs"
