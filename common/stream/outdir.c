@@ -70,6 +70,31 @@ same_mount(const char *a, const char *b)
 	       x.stx_mnt_id == y.stx_mnt_id;
 }
 
+/*
+ * One process at a time: a lock on the target, and again on the folder that
+ * takes its place, which is locked as a stage.  A file system without locks has
+ * none here either.
+ */
+static int
+lock_target(struct outdir *d, struct err *e)
+{
+	struct stat a, b;
+
+	for (;;) {
+		d->lock = open(d->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (d->lock < 0)	/* told when a file is written */
+			return 0;
+		if (flock(d->lock, LOCK_EX | LOCK_NB) < 0 &&
+		    errno == EWOULDBLOCK)
+			return err_set(e, "%s: another process is writing a "
+				       "set of files to this folder", d->label);
+		if (fstat(d->lock, &a) < 0 || stat(d->target, &b) < 0 ||
+		    (a.st_ino == b.st_ino && a.st_dev == b.st_dev))
+			return 0;
+		close(d->lock);		/* it was replaced just now */
+	}
+}
+
 static int
 stage_open(struct outdir *d, struct err *e)
 {
@@ -107,7 +132,7 @@ outdir_open(const char *dir, outdir_is_old *is_old, void *ctx, struct err *e)
 	while (n > 1 && dir[n - 1] == '/')
 		n--;
 	d->label = xmemdup0(dir, n);
-	d->fd = d->live = -1;
+	d->fd = d->live = d->lock = -1;
 	d->is_old = is_old;
 	d->ctx = ctx;
 	if (make_dirs(d, d->label, e) < 0)
@@ -121,7 +146,7 @@ outdir_open(const char *dir, outdir_is_old *is_old, void *ctx, struct err *e)
 	d->parent = xmemdup0(real, n > 1 ? n - 1 : 1);
 	if (stage_taken(d))
 		err_set(e, "%s: two sets of files to one folder", d->label);
-	else if (stage_open(d, e) == 0)
+	else if (lock_target(d, e) == 0 && stage_open(d, e) == 0)
 		return d;
 bad:
 	outdir_abort(d);
@@ -282,8 +307,7 @@ exchange(struct outdir *d, struct err *e)
 	if (!old || fstat(dirfd(old), &st) < 0 || is_special(d, &st) ||
 	    carry_over(d, old) < 0)
 		goto out;
-	/* So that nobody takes it for left by a dead process. */
-	flock(dirfd(old), LOCK_EX | LOCK_NB);
+	/* Nobody takes it for left by a dead process: d->lock is on it. */
 	r = sync_path(d->stage, d->label, e);
 	if (r < 0 || renameat2(AT_FDCWD, d->stage, AT_FDCWD, d->target,
 			       RENAME_EXCHANGE) < 0)
@@ -388,6 +412,21 @@ is_extra(const struct outdir *d, const char *name)
 	       faccessat(d->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
+/* No file can take the place of a folder. */
+static int
+check_folders(const struct outdir *d, int to, const struct names *l,
+	      struct err *e)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < l->n && !e->set; i++)
+		if (fstatat(to, l->v[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISDIR(st.st_mode))
+			err_set(e, "%s/%s: is a folder, and a file of a set "
+				"belongs there: remove it", d->label, l->v[i]);
+	return e->set ? -1 : 0;
+}
+
 /*
  * Rename the new files; then older ones that nothing replaces go.  *moved is
  * set if something was.
@@ -402,6 +441,8 @@ move_all(struct outdir *d, int *moved, struct err *e)
 		err_sys(e, errno, "%s: cannot open folder", d->label);
 	else if (list(d, d->target, is_extra, &extra, e) == 0)
 		list(d, d->stage, is_any, &new, e);
+	if (!e->set && check_folders(d, to, &new, e) == 0)
+		check_folders(d, to, &extra, e);
 	for (size_t i = 0; i < new.n && !e->set; i++)
 		if (renameat(d->fd, new.v[i], to, new.v[i]) < 0)
 			err_sys(e, errno, "%s/%s: rename", d->label,
@@ -489,6 +530,8 @@ outdir_abort(struct outdir *d)
 		rmdir(d->label);	/* only if nothing is in it */
 	if (d->fd >= 0)
 		close(d->fd);
+	if (d->lock >= 0)
+		close(d->lock);
 	free(d->label);
 	free(d->target);
 	free(d->parent);

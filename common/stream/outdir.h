@@ -14,6 +14,8 @@
  * one has its name the target holds a file OUTDIR_UNFINISHED, which stays there
  * after a kill.
  *
+ * One process at a time writes to a folder; a second one fails at its start.
+ *
  * What a killed process has left beside the target is removed by the next one
  * with that target; a lock shows whether its owner is alive.
  */

@@ -17,6 +17,7 @@ struct outdir {
 	char *target, *parent;		/* resolved */
 	char *stage;			/* the new folder */
 	int fd;				/* of it, locked */
+	int lock;			/* of the target, locked, or -1 */
 	int beside;			/* it is in parent, not in target */
 	int made;			/* the target is new */
 	int marked;			/* the last mark() put it there */

@@ -580,10 +580,44 @@ shards_of() {
 @test "a folder with the name of a shard is not moved away" {
 	mkdir -p "$T/d/00000.tok/mine"
 	run -2 pack -o "$T/d" "$WEB"
-	[[ "$output" == *"$T/d/00000.tok: rename: Is a directory"* ]]
+	[[ "$output" == *"$T/d/00000.tok: is a folder, and a file of a set belongs there: remove it" ]]
 	[ "$(ls -A "$T")" = d ]
 	[ "$(ls -A "$T/d")" = 00000.tok ]
 	[ -d "$T/d/00000.tok/mine" ]
+	# nor one numbered past the new set, before which files would move
+	rmdir "$T/d/00000.tok/mine" "$T/d/00000.tok"
+	echo '{"text":"old"}' | pack -q -o "$T/d" -
+	cp "$T/d/00000.tok" "$T/old"
+	mkdir "$T/d/00005.tok"
+	run -2 pack -o "$T/d" "$WEB"
+	[[ "$output" == *"$T/d/00005.tok: is a folder, and "* ]]
+	[ "$(ls -A "$T/d" | tr '\n' ' ')" = "00000.tok 00005.tok " ]
+	cmp "$T/old" "$T/d/00000.tok"
+}
+
+@test "two at once: the second one fails, and the first one's set is whole" {
+	local first
+	mkfifo "$T/in"
+	for o in "-o $T/t --val-frac 0.3 --val-out $T/v" \
+		"-o $T/v --val-frac 0.3 --val-out $T/t" "-o $T/t" "-o $T/v"; do
+		# shellcheck disable=SC2086
+		pack -q --val-frac 0.3 --val-out "$T/v" -o "$T/t" "$T/in" &
+		first=$!
+		exec 7> "$T/in"
+		echo '{"text":"a"}' >&7
+		sleep 0.3
+		# shellcheck disable=SC2086
+		run -2 pack $o "$WEB"
+		[[ "$output" == *": another process is writing a set of files to this folder" ]]
+		cat "$WEB" >&7
+		exec 7>&-
+		wait $first
+	done
+	rm "$T/in"
+	(echo '{"text":"a"}'; cat "$WEB") > "$T/in"
+	pack -q --val-frac 0.3 --val-out "$T/v2" -o "$T/t2" "$T/in"
+	diff -r "$T/t" "$T/t2"
+	diff -r "$T/v" "$T/v2"
 }
 
 @test "a folder that is mounted from the same file system gets its set" {
