@@ -103,8 +103,8 @@ struct slow {
 	struct buf *out, *nfc, *seen;
 	uint64_t want;
 	uint32_t start, end;
-	int letter;		/* one precedes the last character */
-	int sigma;		/* the last character was a capital sigma */
+	struct span text;	/* all of it: a sigma looks around */
+	size_t base;		/* of the places in it */
 	int whole;		/* only marks can be added */
 	int found;		/* the word wanted is in out */
 };
@@ -173,6 +173,55 @@ is_start(uint32_t c, struct buf *nfc)
 	       (!(uc_class(c) & UC_MARK) && is_changed_start(c, nfc));
 }
 
+/*
+ * Unicode's Final_Sigma: a capital sigma at t[from..to) is final if it follows
+ * a cased letter and none follows it, those that Case_Ignorable has apart.
+ */
+enum casing { UNCASED, CASED, IGNORABLE };
+
+static enum casing
+casing_of(uint32_t c)
+{
+	/* Beside categories: Word_Break of MidLetter, MidNumLet, Single_Quote;
+	 * Other_Lowercase and Other_Uppercase. */
+	static const uint32_t ignorable[] = {0x27, 0x2e, 0x3a, 0xb7, 0x387,
+		0x55f, 0x5f4, 0x2018, 0x2019, 0x2024, 0x2027, 0xfe13, 0xfe52,
+		0xfe55, 0xff07, 0xff0e, 0xff1a};
+	static const uint32_t cased[][2] = {{0xaa, 0xaa}, {0xba, 0xba},
+		{0x2160, 0x217f}, {0x24b6, 0x24e9}, {0x1f130, 0x1f149},
+		{0x1f150, 0x1f169}, {0x1f170, 0x1f189}};
+	enum uc_cat k = uc_cat(c);
+
+	if (k == UC_LU || k == UC_LL || k == UC_LT)
+		return CASED;
+	if (k == UC_MN || k == UC_ME || k == UC_CF || k == UC_LM || k == UC_SK)
+		return IGNORABLE;
+	for (size_t i = 0; i < sizeof(ignorable) / sizeof(*ignorable); i++)
+		if (c == ignorable[i])
+			return IGNORABLE;
+	for (size_t i = 0; i < sizeof(cased) / sizeof(*cased); i++)
+		if (c >= cased[i][0] && c <= cased[i][1])
+			return CASED;
+	return UNCASED;
+}
+
+static int
+is_final(struct span t, size_t from, size_t to)
+{
+	enum casing before = IGNORABLE, after = IGNORABLE;
+	unsigned len;
+	size_t k;
+
+	for (; from && before == IGNORABLE; from = k) {
+		for (k = from - 1; k && utf8_is_cont(t.p[k]); k--)
+			;
+		before = casing_of(uc_next(t.p + k, from - k, &len));
+	}
+	for (; to < t.n && before == CASED && after == IGNORABLE; to += len)
+		after = casing_of(uc_next(t.p + to, t.n - to, &len));
+	return before == CASED && after != CASED;
+}
+
 static void
 slow_end(struct slow *s)
 {
@@ -180,8 +229,6 @@ slow_end(struct slow *s)
 
 	if (s->start == NONE)
 		return;
-	if (s->sigma && s->letter)
-		s->out->p[s->out->n - 1] = (char)(0x80 | (FINAL_SIGMA & 63));
 	buf_reserve(s->out, PAD);
 	hash = hash_word(s->out->p, s->out->n);
 	if (s->w) {
@@ -189,7 +236,7 @@ slow_end(struct slow *s)
 		word_add(s->w, hash, s->start, s->end);
 	}
 	s->start = NONE;
-	s->letter = s->sigma = s->whole = 0;
+	s->whole = 0;
 	s->found = !s->w && hash == s->want;
 	if (!s->found)
 		buf_reset(s->out);
@@ -220,17 +267,15 @@ slow_put(struct slow *s, uint32_t c, size_t from, size_t to)
 	}
 	if (s->start == NONE)
 		s->start = (uint32_t)from;
-	else if (s->sigma)
-		s->letter = 1;
 	s->end = (uint32_t)to;
 	if (class & UC_UPPER || cat == UC_NL)
 		low = uc_to_lower(c);
+	if (c == CAPITAL_SIGMA && is_final(s->text, s->base + from,
+					   s->base + to))
+		low = FINAL_SIGMA;
 	s->out->n += utf8_put(buf_reserve(s->out, 8), low);
 	if (c == CAPITAL_I_DOT)
 		s->out->n += utf8_put(s->out->p + s->out->n, DOT_ABOVE);
-	s->sigma = c == CAPITAL_SIGMA;
-	if (!s->sigma && class & UC_LETTER)
-		s->letter = 1;
 }
 
 /* text[from, to) without its invisible characters, in s->seen. */
@@ -334,7 +379,7 @@ words_norm(struct span text, const struct word *word, struct buf *out)
 	struct span part = {text.p + word->start, word->end - word->start};
 	struct slow s = {
 		.out = &one, .nfc = &nfc, .seen = &seen, .want = word->hash,
-		.start = NONE
+		.text = text, .base = word->start, .start = NONE
 	};
 
 	slow_run(&s, part, 0);
@@ -430,7 +475,7 @@ words_split(struct words *w, struct span text)
 {
 	struct slow s = {
 		.w = w, .out = &w->norm, .nfc = &w->nfc, .seen = &w->seen,
-		.start = NONE
+		.text = text, .start = NONE
 	};
 	uint32_t open = NONE;
 	char tail[BLOCK];

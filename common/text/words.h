@@ -12,8 +12,8 @@
  * Han) each letter or number is a word of its own, with the marks after it.
  *
  * Lower case is Unicode's simple mapping, one code point to one, except that
- * U+0130 becomes i with a combining dot above, and a sigma at the end of a
- * word after a letter becomes a final sigma.
+ * U+0130 becomes i with a combining dot above, and a capital sigma a final one
+ * where Unicode's Final_Sigma says so, which looks past apostrophes.
  *
  * Each word has a 64-bit hash of its normalized bytes and its place in the
  * original text.  The hash is frozen: files contain it (bands, pairs).

@@ -48,12 +48,42 @@ normalize(struct span text, struct buf *nfc)
 	buf_clear(&b);
 }
 
+/* 2: cased, 1: ignored, 0: neither; of what the texts below have. */
+static int
+casing(uint32_t c)
+{
+	unsigned class = uc_class(c);
+
+	if (c == '\'' || c == '.' || c == ':' || c == 0x2019 || c == 0xb7 ||
+	    uc_cat(c) == UC_LM || uc_cat(c) == UC_SK || uc_cat(c) == UC_MN)
+		return 1;
+	return (class & UC_UPPER) || uc_cat(c) == UC_LL ? 2 : 0;
+}
+
+/* Forward over the text: what did the sigma at `at` follow, what follows it? */
+static int
+final_sigma(struct span t, size_t at)
+{
+	int before = 0, kind;
+	unsigned len;
+	size_t i;
+
+	for (i = 0; i < t.n; i += len) {
+		kind = casing(uc_next(t.p + i, t.n - i, &len));
+		if (i < at && kind != 1)
+			before = kind;
+		if (i > at && kind != 1)
+			return before == 2 && kind != 2;
+	}
+	return before == 2;
+}
+
 /* Normalized words, a NUL before each. */
 static void
 naive(struct span text, struct buf *out)
 {
 	struct buf nfc = {0};
-	int in = 0, own = 0, sigma = 0, letter = 0;
+	int in = 0, own = 0;
 	unsigned len;
 	size_t i;
 
@@ -66,9 +96,7 @@ naive(struct span text, struct buf *out)
 		int first = !(class & UC_MARK) && (own || unspaced(c));
 
 		if (!is_word || first) {
-			if (in && sigma && letter)
-				out->p[out->n - 1] = (char)0x82;
-			in = own = sigma = letter = 0;
+			in = own = 0;
 			if (!is_word)
 				continue;
 			own = unspaced(c);
@@ -76,15 +104,12 @@ naive(struct span text, struct buf *out)
 		if (!in)
 			buf_putc(out, 0);
 		in = 1;
-		if (sigma)
-			letter = 1;
 		low = uc_to_lower(c);
+		if (c == 0x3a3 && final_sigma(buf_span(&nfc), i))
+			low = 0x3c2;
 		out->n += utf8_put(buf_reserve(out, 4), low);
 		if (c == 0x130)
 			buf_puts(out, "\xcc\x87");
-		sigma = c == 0x3a3;
-		if (!sigma && class & UC_LETTER)
-			letter = 1;
 	}
 	buf_clear(&nfc);
 }
@@ -126,6 +151,15 @@ test_examples(void **state)
 		{"Caf\xc3\xa9 CAFE\xcc\x81", "caf\xc3\xa9 caf\xc3\xa9"},
 		{"\xce\x9f\xce\x94\xce\x9f\xce\xa3 \xce\xa3",
 		 "\xce\xbf\xce\xb4\xce\xbf\xcf\x82 \xcf\x83"},
+		/* Final_Sigma, as Python's str.lower(): it looks past ' and .
+		 * and U+2019, to a cased letter. */
+		{"\xce\x91\xce\xa3'\xce\x92", "\xce\xb1\xcf\x83 \xce\xb2"},
+		{"\xce\x91\xce\xa3' 1\xce\xa3", "\xce\xb1\xcf\x82 1\xcf\x83"},
+		{"\xce\x91\xce\xa3.a", "\xce\xb1\xcf\x83 a"},
+		{"\xce\x91'\xce\xa3", "\xce\xb1 \xcf\x82"},
+		{"a\xe2\x80\x99\xce\xa3", "a \xcf\x82"},
+		{"a1\xce\xa3 a:\xce\xa3:9", "a1\xcf\x83 a \xcf\x82 9"},
+		{"\xca\xb0\xce\xa3", "\xca\xb0\xcf\x83"},
 		{"\xc4\xb0stanbul", "i\xcc\x87stanbul"},
 		/* = and a slash over it are one sign, without a mark */
 		{"a =\xcc\xb8 b", "a b"},
@@ -253,7 +287,8 @@ test_random(void **state)
 		"\xc2\xad", "\xe2\x80\x8d", "\xef\xbb\xbf", "\xe3\x81\x8b",
 		"\xe3\x82\x99", "\xef\xa4\x80", "\xf0\xaf\xa0\x80",
 		"\xe0\xb8\x81", "\xe0\xb8\xb1", "\xef\xbd\xb6",
-		"\xef\xbe\x9e", "\xf0\xa0\x80\x80",
+		"\xef\xbe\x9e", "\xf0\xa0\x80\x80", "\xce\xa3", "'",
+		"\xe2\x80\x99", "\xca\xb0", ":",
 	};
 	struct words w = {0};
 	struct buf b = {0};
