@@ -36,6 +36,7 @@ prompt_open(const char *path, enum prompt_kind kind)
 	r->path = path;
 	r->kind = kind;
 	r->in = input_open(&r->path, 1);
+	input_at_once(r->in);
 	return r;
 }
 

@@ -45,6 +45,7 @@ struct input {
 	struct buf tail;
 	uint64_t line, offset;	/* of the tail */
 	int at_end;		/* the file is read, tail is empty */
+	int at_once;		/* return the lines that there are */
 	_Atomic uint64_t done;
 	uint64_t total;
 };
@@ -90,6 +91,12 @@ input_open(const char *const *paths, size_t n)
 	if (!known)
 		in->total = 0;
 	return in;
+}
+
+void
+input_at_once(struct input *in)
+{
+	in->at_once = 1;
 }
 
 void
@@ -239,14 +246,18 @@ chunk_clear(struct chunk *c)
 	*c = (struct chunk){0};
 }
 
-/* Read until c holds size bytes or the file ends. */
+/* Read until c holds size bytes or the file ends; if lines are wanted at once,
+ * until it holds one. */
 static int
 chunk_fill(struct input *in, struct chunk *c, size_t size, struct err *e)
 {
+	size_t seen = 0;
 	ptrdiff_t k;
 
 	chunk_grow(c, size);
 	while (c->n < size) {
+		if (in->at_once && memchr(c->p + seen, '\n', c->n - seen))
+			return 0;
 		k = input_bytes(in, c->p + c->n, size - c->n, e);
 		if (k < 0)
 			return -1;
@@ -254,6 +265,7 @@ chunk_fill(struct input *in, struct chunk *c, size_t size, struct err *e)
 			in->at_end = 1;
 			return 0;
 		}
+		seen = c->n;
 		c->n += (size_t)k;
 	}
 	return 0;

@@ -52,6 +52,10 @@ struct chunk {
 int input_chunk(struct input *in, struct chunk *c, size_t want, struct err *e);
 void chunk_clear(struct chunk *c);
 
+/* From now on input_chunk() returns the lines that have arrived: it waits for
+ * one, not for want bytes.  For lines that a person or a program writes. */
+void input_at_once(struct input *in);
+
 /*
  * For programs that read their input twice.  After input_keep(), called before
  * the first input_chunk(), whatever is not a regular file is spooled as it is

@@ -130,3 +130,20 @@ convert() {
 	[ "$status" -eq 2 ]
 	[ "$stderr" = "lm-sample: $T/d: is a folder, not a file of lines" ]
 }
+
+@test "with --batch-size 1 a prompt in a pipe is answered before the next one" {
+	local i
+	mkfifo "$T/in" "$T/out"
+	timeout 60 "$BIN/lm-sample" --model $M --prompts "$T/in" --json \
+		--max-tokens 2 --batch-size 1 -q > "$T/out" 7>&- 8>&- &
+	exec 8< "$T/out"
+	exec 7> "$T/in"
+	for i in 1 2 3; do
+		printf '{"id":%d,"prompt":"It was"}\n' $i >&7
+		read -r -t 30 line <&8
+		[[ $line == *'"prompt":"It was"'* ]]
+	done
+	exec 7>&-
+	wait $!
+	exec 8<&-
+}
