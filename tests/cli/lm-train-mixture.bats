@@ -108,6 +108,38 @@ samples() {
 		grep -c '"source":"'"$T"'/[ab]",')" -eq 2 ]
 }
 
+# RUN: its losses, in order
+losses() {
+	sed -n 's/.*"type":"step".*"loss":\([0-9.]*\).*/\1/p' "$1/train.jsonl"
+}
+
+@test "accumulation: micro-batches have the windows of one large batch" {
+	sources
+	local mix=(--data "$T/a:0.7" --data "$T/b:0.3" --dtype fp32 -q)
+	train "${mix[@]}" -o "$T/one" --batch-size 12 --steps 12
+	samples "$T/one" 12 > "$T/want"
+	[ "$(wc -l < "$T/want")" -eq 144 ]
+	losses "$T/one" > "$T/loss"
+	[ "$(wc -l < "$T/loss")" -eq 12 ]
+	for o in '--batch-size 12 --micro-batch 1' \
+		'--batch-size 12 --micro-batch 5' '--batch-size 12 --accum 6' \
+		'--batch-size 12 --micro-batch 4 --accum 3'; do
+		rm -rf "$T/r"
+		# shellcheck disable=SC2086
+		train "${mix[@]}" -o "$T/r" $o --steps 12 --stop-after 5
+		resume "$T/r" -q
+		samples "$T/r" 12 | cmp "$T/want" -
+		losses "$T/r" | paste - "$T/loss" | awk '
+			{ d = $1 / $2 - 1; if (d < -2e-5 || d > 2e-5) bad = 1 }
+			END { exit bad || NR != 12 }'
+		grep -o '"shares":[^]]*]' "$T/r/train.jsonl" |
+			cmp - <(grep -o '"shares":[^]]*]' "$T/one/train.jsonl")
+	done
+	# a seed of another order is seen
+	train "${mix[@]}" -o "$T/other" --batch-size 12 --steps 12 --seed 4
+	run ! cmp -s <(losses "$T/other") "$T/loss"
+}
+
 @test "the windows that decode-batch shows are those that were trained" {
 	sources
 	train -q -o "$T/r" --steps 4 --no-doc-mask --dtype fp32 \
