@@ -322,6 +322,19 @@ struct k_attn_bwd {
 };
 
 /*
+ * What the host knows about the rows of kv_put and attn_cache, whose slots and
+ * positions are on the device.  A run is a range of rows of one slot whose
+ * positions rise by 1.  Tables may ignore it, and compute a long run as tiles.
+ * The bits of a row then depend on its run, but on no row outside it.
+ */
+struct k_runs {
+	int64_t longest;	/* largest position + 1; 0: unknown */
+	int64_t n;		/* runs; 0: unknown */
+	const int32_t *first;	/* host (n): first row of each, from 0, rising;
+				   kept by the caller until the next wait */
+};
+
+/*
  * The KV cache of a layer: kc and vc (slots, G, P, D), P positions per slot.
  * kv_put writes k and v of each row to its slot and position.
  */
@@ -331,6 +344,7 @@ struct k_kv_put {
 	const void *qkv;	/* (N, Q) after rope_fwd */
 	const int32_t *slot;	/* (N) */
 	const int32_t *pos;	/* (N) < P; no (slot, pos) twice in a call */
+	struct k_runs runs;
 	void *kc, *vc;
 };
 
@@ -343,7 +357,8 @@ struct k_attn_cache {
 	int64_t n, h, g, d, p;
 	enum kdtype dt;
 	const void *qkv;	/* (N, Q): q is read */
-	const int32_t *slot, *pos;
+	const int32_t *slot, *pos;	/* (N) */
+	struct k_runs runs;
 	const void *kc, *vc;	/* (slots, G, P, D) */
 	int64_t window;		/* 0: none */
 	float scale;

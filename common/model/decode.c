@@ -27,13 +27,16 @@ struct decoder {
 	void *gu;		/* (N, 2F) */
 	void *act;		/* (N, F) */
 	int32_t *tok, *slot, *pos;	/* (N) device */
-	int32_t *host;		/* (3, N) source of their upload */
+	int32_t *host;		/* (4, N): source of their upload; first rows
+				   of runs */
+	struct k_runs runs;	/* of the rows sent last */
 	int64_t length;		/* decoder_length() */
 	double *freq;		/* dynamic RoPE only: (D/2), */
 	float *angles;		/* (2, N, D/2) source of cos and sin, */
 	float *cos, *sin;	/* (N, D/2) */
 	int32_t *row;		/* (N) 0, 1, ... in place of positions */
-	float *logits;		/* (logit_rows, Vp), allocated on demand */
+	float *logits;		/* (logit_rows, Vp), allocated on demand, */
+	float *seen;		/* and their copy on the host */
 	int64_t logit_rows;
 	float *loss, *logz;	/* (N) */
 	int32_t *target, *argmax;	/* (N) */
@@ -105,7 +108,7 @@ decoder_new(struct llama *m, int64_t slots, int64_t positions,
 	d->max_rows = max_rows;
 	d->kc = xcalloc((size_t)m->c.layers, sizeof *d->kc);
 	d->vc = xcalloc((size_t)m->c.layers, sizeof *d->vc);
-	d->host = xmalloc((size_t)max_rows * 3 * sizeof *d->host);
+	d->host = xmalloc((size_t)max_rows * 4 * sizeof *d->host);
 	d->block = d->k->alloc(d->k, carve_all(d, &m->c, s, NULL), e);
 	if (d->block) {
 		carve_all(d, &m->c, s, d->block);
@@ -129,9 +132,27 @@ decoder_free(struct decoder *d)
 	free(d->kc);
 	free(d->vc);
 	free(d->host);
+	free(d->seen);
 	free(d->freq);
 	free(d->angles);
 	free(d);
+}
+
+/* Where rows of one slot with rising positions begin; the longest position. */
+static void
+find_runs(struct decoder *d, int64_t n, const int32_t *slot,
+	  const int32_t *pos)
+{
+	int32_t *first = d->host + 3 * n;
+	int64_t runs = 0, last = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		if (i == 0 || slot[i] != slot[i - 1] ||
+		    pos[i] != pos[i - 1] + 1)
+			first[runs++] = (int32_t)i;
+		last = pos[i] > last ? pos[i] : last;
+	}
+	d->runs = (struct k_runs){ last + 1, runs, first };
 }
 
 /* sync(): the previous upload must finish before its source changes. */
@@ -150,6 +171,7 @@ send_rows(struct decoder *d, int64_t n, const int32_t *tok,
 	kernels_upload(d->k, d->tok, h, bytes);
 	kernels_upload(d->k, d->slot, h + n, bytes);
 	kernels_upload(d->k, d->pos, h + 2 * n, bytes);
+	find_runs(d, n, slot, pos);
 	return 0;
 }
 
@@ -200,13 +222,14 @@ attention(struct decoder *d, const struct llama_layer *l, int64_t layer,
 	k->kv_put(k, &(struct k_kv_put){
 		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
 		.p = d->positions, .dt = m->dt, .qkv = d->qkv,
-		.slot = d->slot, .pos = d->pos, .kc = d->kc[layer],
-		.vc = d->vc[layer]});
+		.slot = d->slot, .pos = d->pos, .runs = d->runs,
+		.kc = d->kc[layer], .vc = d->vc[layer]});
 	k->attn_cache(k, &(struct k_attn_cache){
 		.n = n, .h = c->heads, .g = c->kv_heads, .d = c->head_dim,
 		.p = d->positions, .dt = m->dt, .qkv = d->qkv,
-		.slot = d->slot, .pos = d->pos, .kc = d->kc[layer],
-		.vc = d->vc[layer], .window = config_window(c, layer),
+		.slot = d->slot, .pos = d->pos, .runs = d->runs,
+		.kc = d->kc[layer], .vc = d->vc[layer],
+		.window = config_window(c, layer),
 		.scale = layer_attn_scale(m), .o = d->o});
 }
 
@@ -270,30 +293,27 @@ hidden(const struct decoder *d, int64_t row)
 		kdtype_size(d->m->dt);
 }
 
-int
-decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out,
-	       struct err *e)
+const float *
+decoder_logits(struct decoder *d, int64_t first, int64_t n, struct err *e)
 {
 	const struct llama *m = d->m;
-	size_t v = (size_t)m->c.vocab, vp = (size_t)m->vp;
-	int64_t i;
+	size_t bytes = (size_t)(n * m->vp) * sizeof *d->logits;
 
 	if (n > d->logit_rows) {
 		kernels_release(d->k, d->logits);
 		d->logit_rows = 0;
-		d->logits = d->k->alloc(d->k, (size_t)n * vp *
-					sizeof *d->logits, e);
+		d->logits = d->k->alloc(d->k, bytes, e);
 		if (!d->logits)
-			return -1;
+			return NULL;
+		d->seen = xreallocarray(d->seen, (size_t)(n * m->vp),
+					sizeof *d->seen);
 		d->logit_rows = n;
 	}
 	d->k->matmul_fwd(d->k, &(struct k_matmul_fwd){
 		.w = m->param[m->head].w, .n = n, .x = hidden(d, first),
 		.y = d->logits, .ydt = K_F32});
-	for (i = 0; i < n; i++)
-		kernels_fetch(d->k, out + (size_t)i * v,
-			      d->logits + (size_t)i * vp, v * sizeof *out);
-	return d->k->sync(d->k, e);
+	kernels_fetch(d->k, d->seen, d->logits, bytes);
+	return d->k->sync(d->k, e) < 0 ? NULL : d->seen;
 }
 
 int

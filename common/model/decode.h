@@ -45,11 +45,12 @@ int decoder_feed(struct decoder *d, const uint32_t *id, int64_t n,
 		 int32_t slot, int64_t at, int64_t *last, struct err *e);
 
 /*
- * Logits of rows [first, first + n) of the last call: out is host memory,
- * (n, V), float.  Waits for the device.
+ * Logits of rows [first, first + n) of the last call: host memory, (n, Vp),
+ * valid until the next call; only the first V of a row count.  Waits for the
+ * device.  NULL: an error.
  */
-int decoder_logits(struct decoder *d, int64_t first, int64_t n, float *out,
-		   struct err *e);
+const float *decoder_logits(struct decoder *d, int64_t first, int64_t n,
+			    struct err *e);
 
 /*
  * For scoring: for rows [first, first + n), loss[i] = -log p(target[i]) and

@@ -23,7 +23,6 @@ struct generator {
 	int64_t slots, positions;
 	int32_t *tok, *slot, *pos, *best;	/* host, (max(piece, slots)) */
 	float *score;
-	float *logits;			/* host, (slots, V) */
 	struct sampler_scratch scratch;
 	/* of generator_context() */
 	size_t context;			/* positions fed, all but the last id */
@@ -51,10 +50,9 @@ free_buffers(struct generator *g)
 	free(g->pos);
 	free(g->best);
 	free(g->score);
-	free(g->logits);
 	g->d = NULL;
 	g->tok = g->slot = g->pos = g->best = NULL;
-	g->score = g->logits = NULL;
+	g->score = NULL;
 }
 
 void
@@ -150,8 +148,6 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 	g->pos = xreallocarray(NULL, rows, sizeof(*g->pos));
 	g->best = xreallocarray(NULL, rows, sizeof(*g->best));
 	g->score = xreallocarray(NULL, rows, sizeof(*g->score));
-	g->logits = xreallocarray(NULL, (size_t)(slots * g->m->c.vocab),
-				  sizeof(*g->logits));
 	return 0;
 }
 
@@ -270,7 +266,7 @@ static ptrdiff_t
 step_all(struct generator *g, struct gen_seq *v, size_t n,
 	 const struct gen_opts *o, gen_step step, void *ctx, struct err *e)
 {
-	size_t vocab = (size_t)g->m->c.vocab;
+	const float *logits;
 	int64_t rows = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -282,13 +278,15 @@ step_all(struct generator *g, struct gen_seq *v, size_t n,
 	}
 	if (rows == 0)
 		return 0;
-	if (decoder_run(g->d, rows, g->tok, g->slot, g->pos, e) < 0 ||
-	    decoder_logits(g->d, 0, rows, g->logits, e) < 0)
+	if (decoder_run(g->d, rows, g->tok, g->slot, g->pos, e) < 0)
+		return -1;
+	logits = decoder_logits(g->d, 0, rows, e);
+	if (!logits)
 		return -1;
 	for (int64_t j = 0; j < rows; j++) {
 		struct gen_seq *s = &v[g->slot[j]];
 
-		if (advance(g, s, g->logits + (size_t)j * vocab, o, e) < 0 ||
+		if (advance(g, s, logits + j * g->m->vp, o, e) < 0 ||
 		    (step && step(ctx, s, e) < 0))
 			return -1;
 	}
@@ -312,14 +310,15 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
 	if (prepare(g, (int64_t)n, (int64_t)longest + o->max_tokens, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
+		const float *logits;
 		int64_t last;
 
 		decoder_length(g->d, (int64_t)v[i].nprompt);
 		if (decoder_feed(g->d, v[i].prompt, (int64_t)v[i].nprompt,
-				 (int32_t)i, 0, &last, e) < 0 ||
-		    decoder_logits(g->d, last, 1, g->logits, e) < 0)
+				 (int32_t)i, 0, &last, e) < 0)
 			return -1;
-		if (advance(g, &v[i], g->logits, o, e) < 0 ||
+		logits = decoder_logits(g->d, last, 1, e);
+		if (!logits || advance(g, &v[i], logits, o, e) < 0 ||
 		    (step && step(ctx, &v[i], e) < 0))
 			return -1;
 	}

@@ -1,5 +1,5 @@
 /*
- * attn.c - cpu: attention forward, and the cache
+ * attn.c - cpu: attention forward
  *
  * Heads are first copied apart (attn.h).  A task is a tile of queries of one
  * head.  Its scores against all keys it may see, from the first row of its
@@ -203,57 +203,4 @@ cpu_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 {
 	if (attn_fwd(k, a) || cpu_of(k)->plan_only)
 		attn_fwd_masked(k, a);
-}
-
-/* --- the cache --- */
-
-static void
-put_task(void *arg, int64_t n, int thread)
-{
-	const struct k_kv_put *a = arg;
-	int64_t q = (a->h + 2 * a->g) * a->d;
-	size_t bytes = (size_t)a->d * kdtype_size(a->dt);
-
-	(void)thread;
-	for (int64_t g = 0; g < a->g; g++) {
-		int64_t to = ((a->slot[n] * a->g + g) * a->p + a->pos[n]) *
-			     a->d;
-		int64_t from = n * q + (a->h + g) * a->d;
-
-		memcpy(cpu_at(a->kc, a->dt, to), cpu_at(a->qkv, a->dt, from),
-		       bytes);
-		memcpy(cpu_at(a->vc, a->dt, to),
-		       cpu_at(a->qkv, a->dt, from + a->g * a->d), bytes);
-	}
-}
-
-void
-cpu_kv_put(struct kernels *k, const struct k_kv_put *a)
-{
-	struct k_kv_put copy = *a;
-
-	cpu_each(cpu_of(k), a->n, put_task, &copy);
-}
-
-struct cache {
-	struct cpu *c;
-	const struct k_attn_cache *a;
-};
-
-static void
-cache_task(void *arg, int64_t i, int thread)
-{
-	struct cache *x = arg;
-	const struct k_attn_cache *a = x->a;
-
-	x->c->vec->attn_cache(a, i / a->g, i % a->g, cpu_own(x->c, thread));
-}
-
-void
-cpu_attn_cache(struct kernels *k, const struct k_attn_cache *a)
-{
-	struct cache x = { .c = cpu_of(k), .a = a };
-
-	cpu_private(x.c, (size_t)(a->p + 64) * sizeof(float));
-	cpu_each(x.c, a->n * a->g, cache_task, &x);
 }

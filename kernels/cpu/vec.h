@@ -22,6 +22,8 @@ struct vec_adamw {
 	float gscale, mix1, mix2, rate, rc2, eps, shrink;
 };
 
+enum { VEC_SPLIT = 512, VEC_PART = 2 };
+
 struct vec {
 	/* y (+)= scale * x over n numbers; x of type dt. */
 	void (*row_copy)(float *y, const void *x, enum kdtype dt, float scale,
@@ -82,9 +84,14 @@ struct vec {
 	 * ld is the row length of y and add.
 	 */
 	void (*matvec)(const struct k_matmul_fwd *a, int64_t o0, int64_t o1);
-	/* One row and one key/value head; p: scratch for pos + 1 floats. */
-	void (*attn_cache)(const struct k_attn_cache *a, int64_t n, int64_t g,
-			   float *p);
+	/*
+	 * Row n and key/value head g over positions j0..j1 (at most VEC_SPLIT).
+	 * part, for each query head of the group: the maximum of the scaled
+	 * scores, the sum of exp(score - maximum), and from VEC_PART on the
+	 * sum of exp(score - maximum) * v (D).
+	 */
+	void (*attn_part)(const struct k_attn_cache *a, int64_t n, int64_t g,
+			  int64_t j0, int64_t j1, float *part);
 };
 
 extern const struct vec vec_scalar, vec_avx2, vec_avx512, vec_avx512bf16;

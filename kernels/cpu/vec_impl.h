@@ -8,6 +8,7 @@
 #include "kernels/cpu/vec_opt.h"
 #include "kernels/cpu/vec_attn.h"
 #include "kernels/cpu/vec_decode.h"
+#include "kernels/cpu/vec_cache.h"
 
 const struct vec VEC = {
 	.row_copy = row_copy,
@@ -28,5 +29,5 @@ const struct vec VEC = {
 	.ce_stats = ce_stats,
 	.ce_scale = ce_scale,
 	.matvec = matvec,
-	.attn_cache = attn_cache,
+	.attn_part = attn_part,
 };

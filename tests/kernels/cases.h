@@ -259,6 +259,66 @@ case_cache(struct kt *t)
 	kt_out(t, "o", o, slots * h, d, t->dt);
 }
 
+/* Rows of runs of random lengths: the slot and position of each row. */
+static inline struct k_runs
+kt_runs(struct kt *t, int64_t runs, int64_t most, int64_t p, int64_t *n,
+	int32_t **slot, int32_t **pos)
+{
+	int32_t *first = xmalloc((size_t)(runs * (1 + 2 * most)) *
+				 sizeof *first);
+	int32_t *s = first + runs, *q = s + runs * most;
+	struct k_runs r = { .n = runs, .first = first };
+
+	t->src[t->nsrc++] = first;
+	*n = 0;
+	for (int64_t i = 0; i < runs; i++) {
+		int64_t rows = kt_int(t, 1, most), at = kt_int(t, 0, p - rows);
+
+		first[i] = (int32_t)*n;
+		for (int64_t j = 0; j < rows; j++, ++*n) {
+			s[*n] = (int32_t)(runs - 1 - i);
+			q[*n] = (int32_t)(at + j);
+		}
+		if (at + rows > r.longest)
+			r.longest = at + rows;
+	}
+	*slot = kt_room(t, *n, K_F32);
+	*pos = kt_room(t, *n, K_F32);
+	kt_put(t, *slot, s, (size_t)*n * sizeof *s);
+	kt_put(t, *pos, q, (size_t)*n * sizeof *q);
+	return r;
+}
+
+static inline void
+case_cache_runs(struct kt *t)
+{
+	static const int64_t dims[] = { 64, 80, 128, 256, 6, 50 };
+	static const int64_t groups[] = { 1, 4, 8, 3 };
+	struct kernels *k = t->k;
+	int64_t runs = kt_int(t, 1, 4), g = t->big ? 1 : kt_int(t, 1, 2), n;
+	int64_t h = g * groups[kt_int(t, 0, 3)], d = dims[kt_int(t, 0, 5)];
+	int64_t p = t->big ? kt_int(t, 200, 1300) : kt_int(t, 13, 40);
+	int64_t q = (h + 2 * g) * d, kv = runs * g * p * d;
+	int64_t window = kt_int(t, 0, 1) ? kt_int(t, 1, p) : 0;
+	int32_t *slot, *pos;
+	struct k_runs r = kt_runs(t, runs, t->big ? 150 : 12, p, &n, &slot,
+				  &pos);
+	void *kc = kt_in(t, kv, t->dt, 1), *vc = kt_in(t, kv, t->dt, 1);
+	void *qkv = kt_in(t, n * q, t->dt, 1);
+	void *o = kt_room(t, n * h * d, t->dt);
+
+	k->kv_put(k, &(struct k_kv_put){ .n = n, .h = h, .g = g, .d = d,
+		.p = p, .dt = t->dt, .qkv = qkv, .slot = slot, .pos = pos,
+		.runs = r, .kc = kc, .vc = vc });
+	k->attn_cache(k, &(struct k_attn_cache){ .n = n, .h = h, .g = g,
+		.d = d, .p = p, .dt = t->dt, .qkv = qkv, .slot = slot,
+		.pos = pos, .runs = r, .kc = kc, .vc = vc,
+		.window = window, .scale = (float)(1 / sqrt((double)d)),
+		.o = o });
+	kt_out(t, "kc", kc, kv / d, d, t->dt)->kind = KT_BYTES;
+	kt_out(t, "o", o, n * h, d, t->dt);
+}
+
 static inline void
 swiglu_run(struct kt *t, int64_t n, int64_t f)
 {
@@ -452,6 +512,7 @@ static const struct kt_case kt_cases[] = {
 	{ "rope", case_rope, 16, 4 },
 	{ "attn", case_attn, 16, 6 },
 	{ "cache", case_cache, 16, 4 },
+	{ "cache, runs", case_cache_runs, 12, 8 },
 	{ "swiglu", case_swiglu, 12, 4 },
 	{ "ce_head", case_head, 16, 5 },
 	{ "update", case_update, 12, 4 },

@@ -12,7 +12,8 @@
  *    early is a difference (freed: under a sanitizer, a report), and so is the
  *    destination of a fetch that was read too early.
  *
- * Fresh memory is full of NaN, so that a result which was read before it was
+ * A wrong hint about the rows of a cache ends the program.  Fresh memory is
+ * full of NaN, so that a result which was read before it was
  * written shows.  A program that trains and samples the same bits with and
  * without the guard obeys the contract of kernels.h.
  *
@@ -172,11 +173,55 @@ guard_flush(struct guard *g, struct err *e)
 
 /* --- entries that take an argument struct --- */
 
+/* What the host said about the rows of a cache is true; memory is open. */
+static inline void
+guard_hint(const struct k_runs *r, int64_t n, const int32_t *slot,
+	   const int32_t *pos)
+{
+	int64_t next = 0, last = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		int begins = next < r->n && r->first[next] == i;
+
+		next += begins;
+		if (r->n && !begins && (i == 0 || slot[i] != slot[i - 1] ||
+					pos[i] != pos[i - 1] + 1))
+			abort();
+		last = pos[i] > last ? pos[i] : last;
+	}
+	if (next != r->n || (r->longest && r->longest != last + 1))
+		abort();
+}
+
+static inline void
+guard_check_put(const struct k_kv_put *a)
+{
+	guard_hint(&a->runs, a->n, a->slot, a->pos);
+}
+
+static inline void
+guard_check_cache(const struct k_attn_cache *a)
+{
+	guard_hint(&a->runs, a->n, a->slot, a->pos);
+}
+
+static inline void
+guard_check_none(const void *a)
+{
+	(void)a;
+}
+
+#define GUARD_CHECK(a) _Generic((a), \
+	struct k_kv_put *: guard_check_put, \
+	struct k_attn_cache *: guard_check_cache, \
+	default: guard_check_none)(a)
+
 #define X(op) \
 static inline void guard_run_##op(struct kernels *inner, const void *args) \
 { \
 	struct k_##op a; \
 	memcpy(&a, args, sizeof a); \
+	GUARD_CHECK(&a); \
 	inner->op(inner, &a); \
 } \
 static inline void guard_##op(struct kernels *k, const struct k_##op *a) \

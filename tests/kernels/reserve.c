@@ -36,7 +36,7 @@ decode(struct llama *m, struct err *e)
 	struct decoder *d = decoder_new(m, 1, T, ROWS, e);
 	int32_t target[ROWS], best[ROWS];
 	uint32_t id[ROWS];
-	float loss[ROWS], *logits = xmalloc(sizeof *logits * V * ROWS);
+	float loss[ROWS];
 	int rc = d ? 0 : -1;
 	int64_t last;
 
@@ -46,10 +46,9 @@ decode(struct llama *m, struct err *e)
 			target[i] = i % V;
 		}
 		rc = decoder_feed(d, id, n, 0, T - n, &last, e);
-		rc |= decoder_logits(d, 0, n, logits, e);
+		rc |= decoder_logits(d, 0, n, e) ? 0 : -1;
 		rc |= decoder_score(d, 0, n, target, loss, best, e);
 	}
-	free(logits);
 	decoder_free(d);
 	return rc;
 }
