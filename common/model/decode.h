@@ -40,7 +40,7 @@ int decoder_run(struct decoder *d, int64_t n, const int32_t *tok,
  * Run n tokens of one slot from position `at` on, DECODER_PIECE rows (or
  * max_rows, if less) at a time.  Sets *last to the row of the last token.
  */
-enum { DECODER_PIECE = 256 };
+enum { DECODER_PIECE = 1024 };
 int decoder_feed(struct decoder *d, const uint32_t *id, int64_t n,
 		 int32_t slot, int64_t at, int64_t *last, struct err *e);
 

@@ -4,7 +4,8 @@
  * Prompts go through the model in pieces, one sequence after another, so that
  * the rows of a matmul, and with them every bit, do not depend on the rest of
  * the batch.  Then each step feeds one row for every sequence still running.
- * The decoder is made for the largest batch seen and kept.
+ * Its tokens are chosen on several threads, since that takes as long as a layer
+ * for each row.  The decoder is made for the largest batch seen and kept.
  */
 #include "sample/generator.h"
 
@@ -12,9 +13,19 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 #include "model/decode.h"
 #include "model/need.h"
+
+enum { CHOICES = 100000 };	/* logits that are worth a thread */
+
+/* The next token of a row: -1 and the reason, or with its log-probability. */
+struct choice {
+	int64_t id;
+	double logprob;
+	struct err why;
+};
 
 struct generator {
 	struct llama *m;
@@ -23,7 +34,8 @@ struct generator {
 	int64_t slots, positions;
 	int32_t *tok, *slot, *pos, *best;	/* host, (max(piece, slots)) */
 	float *score;
-	struct sampler_scratch scratch;
+	struct choice *choice;			/* (slots) */
+	struct sampler_scratch *scratch;	/* a thread */
 	/* of generator_context() */
 	size_t context;			/* positions fed, all but the last id */
 	uint32_t last;
@@ -38,6 +50,7 @@ generator_new(struct llama *m, const struct vocab *v)
 
 	g->m = m;
 	g->v = v;
+	g->scratch = xcalloc((size_t)m->k->threads, sizeof(*g->scratch));
 	return g;
 }
 
@@ -50,9 +63,11 @@ free_buffers(struct generator *g)
 	free(g->pos);
 	free(g->best);
 	free(g->score);
+	free(g->choice);
 	g->d = NULL;
 	g->tok = g->slot = g->pos = g->best = NULL;
 	g->score = NULL;
+	g->choice = NULL;
 }
 
 void
@@ -61,7 +76,9 @@ generator_free(struct generator *g)
 	if (!g)
 		return;
 	free_buffers(g);
-	free(g->scratch.v);
+	for (int t = 0; t < g->m->k->threads; t++)
+		free(g->scratch[t].v);
+	free(g->scratch);
 	free(g->prefix.v);
 	free(g);
 }
@@ -133,7 +150,9 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 		slots = g->slots;
 	if (positions < g->positions)
 		positions = g->positions;
-	rows = slots > DECODER_PIECE ? (size_t)slots : DECODER_PIECE;
+	rows = (size_t)(positions < DECODER_PIECE ? positions : DECODER_PIECE);
+	if (rows < (size_t)slots)
+		rows = (size_t)slots;
 	free_buffers(g);
 	g->slots = slots;
 	g->positions = positions;
@@ -148,6 +167,7 @@ prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
 	g->pos = xreallocarray(NULL, rows, sizeof(*g->pos));
 	g->best = xreallocarray(NULL, rows, sizeof(*g->best));
 	g->score = xreallocarray(NULL, rows, sizeof(*g->score));
+	g->choice = xreallocarray(NULL, (size_t)slots, sizeof(*g->choice));
 	return 0;
 }
 
@@ -218,37 +238,34 @@ find_stop(const struct gen_opts *o, struct buf *t, size_t added)
 }
 
 static void
-keep_token(struct gen_seq *s, uint32_t id, const float *logits, size_t v,
-	   const struct gen_opts *o)
+keep_token(struct gen_seq *s, const struct choice *c, const struct gen_opts *o)
 {
 	size_t cap = s->out.cap;
 
-	ids_add(&s->out, id);
+	ids_add(&s->out, (uint32_t)c->id);
 	if (!o->logprobs)
 		return;
 	if (s->out.cap != cap)
 		s->logprob = xreallocarray(s->logprob, s->out.cap,
 					   sizeof(*s->logprob));
-	s->logprob[s->out.n - 1] = sampler_logprob(logits, v, id);
+	s->logprob[s->out.n - 1] = c->logprob;
 }
 
-/* Take the next token of a sequence from its logits. */
+/* Add the chosen token to a sequence. */
 static int
-advance(struct generator *g, struct gen_seq *s, const float *logits,
+advance(struct generator *g, struct gen_seq *s, const struct choice *c,
 	const struct gen_opts *o, struct err *e)
 {
-	size_t v = (size_t)g->m->c.vocab, before = s->text.n;
-	int64_t id = sampler_pick(&o->sampler, logits, v, s->number,
-				  s->out.n, &g->scratch, e);
+	size_t before = s->text.n;
 
-	if (id < 0)
-		return -1;
-	keep_token(s, (uint32_t)id, logits, v, o);
-	if (config_is_eos(&g->m->c, id)) {
+	if (c->id < 0)
+		return err_set(e, "%s", c->why.msg);
+	keep_token(s, c, o);
+	if (config_is_eos(&g->m->c, c->id)) {
 		s->end = GEN_EOS;
 	} else {
 		if (g->v)
-			generator_put_token(g->v, (uint32_t)id, &s->text);
+			generator_put_token(g->v, (uint32_t)c->id, &s->text);
 		if (find_stop(o, &s->text, s->text.n - before))
 			s->end = GEN_STOP;
 		else if (s->out.n == (size_t)o->max_tokens)
@@ -259,6 +276,55 @@ advance(struct generator *g, struct gen_seq *s, const float *logits,
 	return 0;
 }
 
+/* ---- choices ---- */
+
+struct choosing {
+	struct generator *g;
+	const struct gen_opts *o;
+	const struct gen_seq *v;
+	const float *logits;		/* (rows, Vp) */
+	int64_t rows;
+	int threads;
+};
+
+/* Row j is of the sequence in slot[j]. */
+static void
+choose_rows(void *ctx, int thread)
+{
+	const struct choosing *x = ctx;
+	struct generator *g = x->g;
+	size_t vocab = (size_t)g->m->c.vocab;
+
+	for (int64_t j = thread; j < x->rows; j += x->threads) {
+		const struct gen_seq *s = &x->v[g->slot[j]];
+		const float *l = x->logits + j * g->m->vp;
+		struct choice *c = &g->choice[j];
+
+		c->why.set = 0;
+		c->id = sampler_pick(&x->o->sampler, l, vocab, s->number,
+				     s->out.n, &g->scratch[thread], &c->why);
+		if (c->id >= 0 && x->o->logprobs)
+			c->logprob = sampler_logprob(l, vocab, (size_t)c->id);
+	}
+}
+
+/* Fill choice[0..rows) from the logits of rows `first` on. */
+static int
+choose(struct generator *g, const struct gen_seq *v, int64_t first,
+       int64_t rows, const struct gen_opts *o, struct err *e)
+{
+	struct choosing x = {g, o, v, decoder_logits(g->d, first, rows, e),
+			     rows, g->m->k->threads};
+	int64_t most = rows * g->m->c.vocab / CHOICES;
+
+	if (!x.logits)
+		return -1;
+	if (x.threads > most)
+		x.threads = most < 1 ? 1 : (int)most;
+	parallel_run(x.threads, choose_rows, &x);
+	return 0;
+}
+
 /* ---- a batch ---- */
 
 /* One step of every running sequence; returns their number, or -1. */
@@ -266,7 +332,6 @@ static ptrdiff_t
 step_all(struct generator *g, struct gen_seq *v, size_t n,
 	 const struct gen_opts *o, gen_step step, void *ctx, struct err *e)
 {
-	const float *logits;
 	int64_t rows = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -278,15 +343,13 @@ step_all(struct generator *g, struct gen_seq *v, size_t n,
 	}
 	if (rows == 0)
 		return 0;
-	if (decoder_run(g->d, rows, g->tok, g->slot, g->pos, e) < 0)
-		return -1;
-	logits = decoder_logits(g->d, 0, rows, e);
-	if (!logits)
+	if (decoder_run(g->d, rows, g->tok, g->slot, g->pos, e) < 0 ||
+	    choose(g, v, 0, rows, o, e) < 0)
 		return -1;
 	for (int64_t j = 0; j < rows; j++) {
 		struct gen_seq *s = &v[g->slot[j]];
 
-		if (advance(g, s, logits + j * g->m->vp, o, e) < 0 ||
+		if (advance(g, s, &g->choice[j], o, e) < 0 ||
 		    (step && step(ctx, s, e) < 0))
 			return -1;
 	}
@@ -310,15 +373,15 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
 	if (prepare(g, (int64_t)n, (int64_t)longest + o->max_tokens, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		const float *logits;
 		int64_t last;
 
 		decoder_length(g->d, (int64_t)v[i].nprompt);
 		if (decoder_feed(g->d, v[i].prompt, (int64_t)v[i].nprompt,
 				 (int32_t)i, 0, &last, e) < 0)
 			return -1;
-		logits = decoder_logits(g->d, last, 1, e);
-		if (!logits || advance(g, &v[i], logits, o, e) < 0 ||
+		g->slot[0] = (int32_t)i;
+		if (choose(g, v, last, 1, o, e) < 0 ||
+		    advance(g, &v[i], &g->choice[0], o, e) < 0 ||
 		    (step && step(ctx, &v[i], e) < 0))
 			return -1;
 	}

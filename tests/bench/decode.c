@@ -20,10 +20,12 @@
 #include "base/spin.h"
 #include "model/decode.h"
 #include "model/pass.h"
+#include "tests/kernels/must.h"
 
 enum { PROMPT = 4096, MOST = 64, AT = 32, READ = 256 << 20 };
 
 static int steps = 12, prompts;
+static struct err err;
 
 struct bench {
 	struct kernels *k;
@@ -87,7 +89,7 @@ read_memory(struct bench *b)
 	start(&c);
 	b->k->sumsq(b->k, &(struct k_sumsq){ .nseg = 1, .seg = &all,
 		.g = b->block, .out = b->sum });
-	b->k->sync(b->k);
+	must_sync(b->k);
 	stop(&c);
 	return c;
 }
@@ -104,8 +106,9 @@ step(struct decoder *d, int64_t n, int32_t at)
 		pos[i] = at;
 	}
 	start(&c);
-	decoder_run(d, n, tok, slot, pos);
-	decoder_logits(d, 0, n);
+	if (decoder_run(d, n, tok, slot, pos, &err) < 0 ||
+	    !decoder_logits(d, 0, n, &err))
+		die_err(&err);
 	stop(&c);
 	return c;
 }
@@ -123,11 +126,14 @@ static void
 decoding(struct bench *b)
 {
 	static const int64_t sizes[] = { 1, 8, MOST };
-	struct decoder *d = decoder_new(b->m, MOST, AT + steps + 1, MOST);
+	struct decoder *d = decoder_new(b->m, MOST, AT + steps + 1, MOST,
+					&err);
 	struct cost *c[3], *read = xcalloc((size_t)steps, sizeof *read), one;
 	char what[40];
 	double rate;
 
+	if (!d)
+		die_err(&err);
 	for (int s = 0; s < 3; s++) {
 		c[s] = xcalloc((size_t)steps, sizeof *c[s]);
 		step(d, sizes[s], AT);
@@ -167,29 +173,34 @@ no_head(struct kernels *k, const struct k_ce_head *a)
 static void
 prompt(struct bench *b)
 {
-	struct pass *p = pass_new(b->m, 1, PROMPT);
-	struct decoder *d = decoder_new(b->m, 1, PROMPT, DECODER_PIECE);
+	struct pass *p = pass_new(b->m, 1, PROMPT, &err);
+	struct decoder *d = decoder_new(b->m, 1, PROMPT, DECODER_PIECE,
+					&err);
 	struct kernels *k = b->k;
 	uint32_t *id = xcalloc(PROMPT, sizeof *id);
-	int32_t *tok = k->alloc(k, PROMPT * 4);
-	float *loss = k->alloc(k, 2 * PROMPT * 4);
+	int32_t *tok = must_alloc(k, PROMPT * 4);
+	float *loss = must_alloc(k, 2 * PROMPT * 4);
 	struct pass_batch w = { .b = 1, .tok = tok, .target = tok,
 		.loss = loss, .logz = loss + PROMPT };
 	struct cost x[4], y[4];
+	int64_t last;
 
+	if (!p || !d)
+		die_err(&err);
 	for (uint32_t i = 0; i < PROMPT; i++)
 		id[i] = i * 37 % 50000;
 	kernels_upload(k, tok, id, PROMPT * 4);
-	k->sync(k);
+	must_sync(k);
 	k->ce_head = no_head;
 	for (int i = 0; i < 4; i++) {		/* the first is a warm-up */
 		start(&x[i]);
-		decoder_feed(d, id, PROMPT, 0, 0);
-		k->sync(k);
+		if (decoder_feed(d, id, PROMPT, 0, 0, &last, &err) < 0)
+			die_err(&err);
+		must_sync(k);
 		stop(&x[i]);
 		start(&y[i]);
 		pass_run(p, &w);
-		k->sync(k);
+		must_sync(k);
 		stop(&y[i]);
 	}
 	x[0] = median(x + 1, 3);
@@ -224,10 +235,10 @@ fill(struct llama *m)
 				((float)(z >> 8) / (1 << 24) - 0.5f) : 1);
 		}
 		kernels_upload(k, p->data, x, (size_t)p->n * sizeof *x);
-		k->sync(k);
+		must_sync(k);
 		if (p->w)
 			kernels_weight_update(k, p->w);
-		k->sync(k);
+		must_sync(k);
 		free(x);
 	}
 }
@@ -250,10 +261,12 @@ run(struct kernels *k, const char *spec)
 		c.layers = atoi(spec + n + 1);
 	b.weights = 2 * (double)config_params(&c);
 	b.m = llama_new(k, &c, K_BF16, b.weights < 512 << 20 ? K_USE_FWD :
-			K_USE_PLAIN, PROMPT);
+			K_USE_PLAIN, PROMPT, &err);
+	if (!b.m)
+		die_err(&err);
 	fill(b.m);
-	b.block = k->alloc(k, READ);
-	b.sum = k->alloc(k, sizeof *b.sum);
+	b.block = must_alloc(k, READ);
+	b.sum = must_alloc(k, sizeof *b.sum);
 	kernels_zero(k, b.block, READ);
 	if (prompts)
 		prompt(&b);
@@ -269,7 +282,6 @@ main(int argc, char **argv)
 {
 	int threads = (int)sysconf(_SC_NPROCESSORS_ONLN), opt;
 	const char *table = "cpu";
-	struct err e = {0};
 	struct kernels *k;
 
 	spin_bound(argv);
@@ -284,9 +296,9 @@ main(int argc, char **argv)
 			prompts = 1;
 		else
 			return 2;
-	k = kernels_open(table, threads, &e);
+	k = kernels_open(table, threads, &err);
 	if (!k)
-		die_err(&e);
+		die_err(&err);
 	printf("model\twhat\tcpu_ms\twall_ms\ttokens_s\tbeside\tratio\n");
 	if (optind == argc)
 		run(k, "124M");

@@ -60,7 +60,7 @@ attend(struct cache *c, int i, int n)
 		.pos = pos + row, .runs = r, .kc = c->kc, .vc = c->vc,
 		.window = c->window, .scale = 0.125f,
 		.o = c->o + (size_t)(row * H * D) * e });
-	c->k->sync(c->k);
+	must_sync(c->k);
 }
 
 static double
