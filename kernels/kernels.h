@@ -112,6 +112,7 @@ struct k_weight_new {
 	enum kdtype dt;
 	int64_t out, in;
 	int use;		/* enum kweight_use */
+	void *data;		/* device, (out, in): memory of the caller */
 };
 
 /* --- memory --- */
@@ -486,7 +487,7 @@ struct kernels {
 	void *(*host_alloc)(struct kernels *k, size_t bytes, struct err *e);
 	void (*host_free)(struct kernels *k, void *p);	/* NULL is fine */
 
-	/* A weight with its data, not initialized.  NULL as for alloc(). */
+	/* A weight on the caller's memory.  NULL as for alloc(). */
 	struct kweight *(*weight_new)(struct kernels *k,
 				      const struct k_weight_new *a,
 				      struct err *e);

@@ -1,7 +1,8 @@
 /*
  * weight.c - weights as every table has them: one matrix in device memory
  *
- * A table that keeps other copies of a weight makes them around these calls.
+ * The memory is the caller's.  A table that keeps other copies of a weight
+ * makes them around these calls.
  */
 #include "kernels/kernels.h"
 
@@ -14,22 +15,19 @@ host_weight_new(struct kernels *k, const struct k_weight_new *a, struct err *e)
 {
 	struct kweight *w = xcalloc(1, sizeof *w);
 
+	(void)k;
+	(void)e;
 	w->dt = a->dt;
 	w->out = a->out;
 	w->in = a->in;
 	w->use = a->use;
-	w->data = k->alloc(k, (size_t)a->out * (size_t)a->in *
-			   kdtype_size(a->dt), e);
-	if (!w->data) {
-		free(w);
-		return NULL;
-	}
+	w->data = a->data;
 	return w;
 }
 
 void
 host_weight_free(struct kernels *k, struct kweight *w)
 {
-	kernels_release(k, w->data);
+	(void)k;
 	free(w);
 }

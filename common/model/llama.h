@@ -5,10 +5,11 @@
  * dimension, F MLP width, V vocabulary, Vp vocabulary padded to a multiple of
  * 64 (rows [V, Vp) are zero, excluded from every sum, and never saved).
  *
- * A parameter is one block of device memory in the layout of kernels.h.  A
- * tensor is a named range of its rows, as Hugging Face stores it.  Each
- * parameter also has a place, p->at, in "flat" arrays of m->flat floats
- * (master weights, gradients, moments).  The gaps between parameters are zero.
+ * A parameter is a matrix or a vector in the layout of kernels.h.  A tensor is
+ * a named range of its rows, as Hugging Face stores it.  The weights of all
+ * parameters are in one block of device memory, the arena.  In the same order,
+ * each parameter has a place, p->at, in "flat" arrays of m->flat floats (master
+ * weights, gradients, moments).  The gaps between parameters are zero.
  *
  * Pointers marked "device" must not be dereferenced.  One thread at a time,
  * as for the table of kernels.
@@ -35,8 +36,10 @@ struct param {
 	int64_t rows, cols;	/* norm weights: 1 row */
 	int64_t n;		/* rows * cols */
 	int64_t at;		/* its first element in a flat array */
+	enum kdtype dt;		/* of its weights */
+	size_t offset;		/* of its weights in the arena, in bytes */
+	void *data;		/* device, (rows, cols): arena + offset */
 	struct kweight *w;	/* NULL: not used in a matmul */
-	void *data;		/* device, (rows, cols), type dt */
 };
 
 struct tensor {
@@ -45,6 +48,11 @@ struct tensor {
 	int64_t row, rows, cols;	/* rows [row, row + rows) of it */
 	int vector;		/* stored with one dimension */
 	int residual;		/* writes to the residual stream: o, down */
+};
+
+/* Parameters [first, end): neighbours in the arena, of one type. */
+struct llama_range {
+	size_t first, end;
 };
 
 struct llama_layer {		/* indices of parameters */
@@ -58,9 +66,12 @@ struct llama {
 	int64_t vp;		/* Vp */
 	int64_t q;		/* (H + 2G) * D */
 	struct param *param;
-	size_t nparams;
+	size_t nparams, param_cap;
 	struct tensor *tensor;	/* in the order of a checkpoint */
-	size_t ntensors;
+	size_t ntensors, tensor_cap;
+	void *arena;		/* device: the weights of all parameters */
+	struct llama_range *range;	/* all parameters, in order */
+	size_t nranges, range_cap;
 	struct llama_layer *layer;	/* (L) */
 	size_t embed, norm, head;	/* head == embed if tied */
 	int64_t flat;		/* floats in a flat array */
@@ -114,12 +125,16 @@ int llama_flat_load(const struct llama *m, const struct st *s,
 int llama_flat_init(const struct llama *m, uint64_t seed, double std,
 		    double embed_scale, float *flat, struct err *e);
 
-/* Weights = flat, rounded to dt. */
+/* Weights = flat, rounded to their types, and packed. */
 void llama_set(struct llama *m, const float *flat);
+
+/* Queue weight_update for all weights, after they were written. */
+void llama_pack(struct llama *m);
 
 /*
  * Read a tensor in blocks, from a flat array (float) or, if flat is NULL, from
- * the weights (type dt): fn gets host memory that is valid during the call.
+ * the weights (in their type): fn gets host memory that is valid during the
+ * call.
  */
 typedef int (*tensor_sink)(void *ctx, const void *p, size_t bytes,
 			   struct err *e);

@@ -21,9 +21,12 @@ struct optim {
 	struct llama *m;
 	struct optim_conf c;
 	float *master, *m1, *m2, *grad;	/* device, flat, owned */
-	struct k_segment *seg;	/* the parameters in a flat array */
-	struct k_segment *one;	/* each by itself */
-	double *sums;		/* device: of each parameter's gradient */
+	struct k_segment *seg;	/* parameters, by their place in flat arrays */
+	struct k_segment *part;	/* the same, by their place in their range */
+	double *sumsq;		/* device: of each parameter's gradient */
+	struct k_step *step_d;	/* device */
+	struct k_step step;	/* source of its upload */
+	struct k_step done;	/* the last update */
 };
 
 /* All but master and the moments is not initialized.  -1: o is cleared. */
@@ -31,20 +34,16 @@ int optim_init(struct optim *o, struct llama *m, const struct optim_conf *c,
 	       struct err *e);
 void optim_clear(struct optim *o);
 
-/* 2-norm of the whole gradient, NaN and inf included.  Waits. */
-int optim_norm(struct optim *o, double *norm, struct err *e);
-
 /*
- * Set *bad to the index of the parameter whose gradient was the first to be
- * not finite, in the order of the backward pass, from the head to the
- * embedding; or to nparams.
+ * Queue update t (from 1): norm, clipping, AdamW, the packed copies of the
+ * weights.  The gradients are those of ce_head with scale 1 / rows; sums:
+ * device, what loss_sum made of these rows.  Nothing changes without targets
+ * or with a loss or gradient that is not finite.  After the next sync, o->done
+ * says what was done; done.bad is then the index of the parameter whose
+ * gradient was the first in the order of the backward pass to be not finite,
+ * or nparams.
  */
-int optim_first_bad(struct optim *o, size_t *bad, struct err *e);
-
-/*
- * Queue one update.  norm: the result of optim_norm().  t: number of the
- * update, from 1.
- */
-void optim_step(struct optim *o, double lr, double norm, int64_t t);
+void optim_step(struct optim *o, double lr, int64_t t, int64_t rows,
+		const double *sums);
 
 #endif

@@ -64,9 +64,7 @@ batch_window(struct batch *b, uint32_t row, const struct batch_source *s,
 		if (s->doc_mask && i && seg[i] != seg[i - 1])
 			first = i;
 		b->start[at + i] = (int32_t)first;
-		if (mask[i])
-			b->targets++;
-		else
+		if (!mask[i])
 			b->target[at + i] = -1;
 	}
 	free(mask);

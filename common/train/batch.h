@@ -14,7 +14,6 @@ struct batch {
 	int32_t *tok;		/* (B, T) */
 	int32_t *target;	/* (B, T), -1: not counted */
 	int32_t *start;		/* (B, T) first position of the document */
-	int64_t targets;	/* number of targets counted */
 };
 
 struct batch_source {

@@ -37,7 +37,6 @@ fill(struct loader *l, struct batch *b, uint64_t step, struct err *e)
 	size_t s;
 
 	b->step = step;
-	b->targets = 0;
 	for (i = 0; i < p->batch_size; i++) {
 		window = plan_window(p, step, i, &s);
 		src.shards = l->c.shards[s];

@@ -1,9 +1,10 @@
 /*
  * trainer.c - see trainer.h
  *
- * A step queues all micro-batches, waits once (for the gradient norm) and
- * updates.  Every micro-batch is scaled by one over the number of targets of
- * the whole batch, so the result does not depend on how the batch was split.
+ * A step queues all micro-batches, the sums of their losses and the update,
+ * and waits once.  Gradients are scaled by 1 / (B T); the device counts the
+ * targets, and the update scales the sum to the mean over them.  So the result
+ * does not depend on how the batch was split.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ carve_step(struct trainer *t, char *base)
 	t->start_d = carve(&v, n, 4);
 	t->loss_d = carve(&v, n, 4);
 	t->logz_d = carve(&v, n, 4);
+	t->sums_d = carve(&v, 3, sizeof *t->sums_d);
 	return v.at;
 }
 
@@ -46,7 +48,6 @@ trainer_init(struct trainer *t, struct kernels *k,
 	}
 	carve_step(t, t->block);
 	t->loss = xmalloc(n * sizeof *t->loss);
-	t->logz = xmalloc(n * sizeof *t->logz);
 	return 0;
 }
 
@@ -61,7 +62,6 @@ trainer_clear(struct trainer *t)
 	llama_free(t->m);
 	kernels_release(t->k, t->block);
 	free(t->loss);
-	free(t->logz);
 	*t = (struct trainer){0};
 }
 
@@ -107,9 +107,15 @@ upload(struct trainer *t, const struct batch *b, int64_t n)
 	kernels_upload(t->k, t->start_d, b->start, bytes);
 }
 
+static int64_t
+rows_of(const struct trainer *t)
+{
+	return t->c.batch_size * t->c.seq_len;
+}
+
 /* The micro-batch from window w on. */
 static struct pass_batch
-micro_batch(const struct trainer *t, const struct batch *b, int64_t w)
+micro_batch(const struct trainer *t, int64_t w)
 {
 	int64_t left = t->c.batch_size - w, at = w * t->c.seq_len;
 
@@ -117,10 +123,10 @@ micro_batch(const struct trainer *t, const struct batch *b, int64_t w)
 		.b = left < t->c.micro_batch ? left : t->c.micro_batch,
 		.tok = t->tok_d + at, .target = t->target_d + at,
 		.start = t->c.doc_mask ? t->start_d + at : NULL,
-		.scale = b->targets ? (float)(1.0 / (double)b->targets) : 0,
-		.zcoef = (float)t->c.z_loss, .loss = t->loss_d + at,
-		.logz = t->logz_d + at, .grad = t->opt.grad,
-		.accumulate = w > 0};
+		.scale = (float)(1.0 / (double)rows_of(t)),
+		.zcoef = (float)t->c.z_loss,
+		.loss = t->loss_d + at, .logz = t->logz_d + at,
+		.grad = t->opt.grad, .accumulate = w > 0};
 }
 
 static void
@@ -130,80 +136,59 @@ queue_batch(struct trainer *t, const struct batch *b)
 
 	upload(t, b, t->c.batch_size);
 	for (w = 0; w < t->c.batch_size; w += t->c.micro_batch) {
-		struct pass_batch m = micro_batch(t, b, w);
+		struct pass_batch m = micro_batch(t, w);
 
 		pass_run(t->pass, &m);
+		t->k->loss_sum(t->k, &(struct k_loss_sum){
+			.n = m.b * t->c.seq_len, .target = m.target,
+			.loss = m.loss, .logz = m.logz, .sums = t->sums_d,
+			.accumulate = w > 0});
 	}
 }
 
 /* Where the first bad number of a skipped step was computed. */
 static int
-find_bad(struct trainer *t, const struct batch *b, struct trainer_result *r,
-	 struct err *e)
+find_bad(struct trainer *t, struct trainer_result *r, struct err *e)
 {
-	size_t bad;
+	size_t bad = (size_t)t->opt.done.bad;
 	int64_t w;
 
 	r->forward = 0;
 	r->tensor[0] = '\0';
-	if (!b->targets)
+	if (!t->sums[2])
 		return 0;
-	if (optim_first_bad(&t->opt, &bad, e) < 0)
-		return -1;
 	if (bad < t->m->nparams)
 		snprintf(r->tensor, sizeof r->tensor, "%s",
 			 llama_param_name(t->m, bad));
 	for (w = 0; w < t->c.batch_size && !r->forward;
 	     w += t->c.micro_batch) {
-		struct pass_batch m = micro_batch(t, b, w);
+		struct pass_batch m = micro_batch(t, w);
 
 		r->forward = pass_first_bad(t->pass, &m, r->tensor, e);
 	}
 	return r->forward < 0 ? -1 : 0;
 }
 
-static int
-mean_loss(struct trainer *t, const struct batch *b, struct trainer_result *r,
-	  struct err *e)
-{
-	size_t n = (size_t)(t->c.batch_size * t->c.seq_len), i;
-	double sum = 0, z = 0, targets = (double)b->targets;
-	int with_z = t->c.z_loss > 0;
-
-	kernels_fetch(t->k, t->loss, t->loss_d, n * sizeof *t->loss);
-	if (with_z)
-		kernels_fetch(t->k, t->logz, t->logz_d, n * sizeof *t->logz);
-	if (t->k->sync(t->k, e) < 0)
-		return -1;
-	for (i = 0; i < n; i++) {
-		if (b->target[i] < 0)
-			continue;
-		sum += t->loss[i];
-		if (with_z)
-			z += (double)t->logz[i] * t->logz[i];
-	}
-	r->loss = sum / targets;
-	r->z_loss = with_z ? t->c.z_loss * z / targets : -1;
-	return 0;
-}
-
 int
 trainer_step(struct trainer *t, const struct batch *b, double lr,
 	     uint64_t update, struct trainer_result *r, struct err *e)
 {
+	double targets;
+
 	queue_batch(t, b);
-	if (optim_norm(&t->opt, &r->grad_norm, e) < 0 ||
-	    mean_loss(t, b, r, e) < 0)
+	optim_step(&t->opt, lr, (int64_t)update, rows_of(t), t->sums_d);
+	kernels_fetch(t->k, t->sums, t->sums_d, sizeof t->sums);
+	if (t->k->sync(t->k, e) < 0)
 		return -1;
-	r->skipped = NULL;
-	if (isfinite(r->loss) && isfinite(r->grad_norm)) {
-		optim_step(&t->opt, lr, r->grad_norm, (int64_t)update);
-		return t->k->sync(t->k, e);
-	}
-	r->skipped = !b->targets ? "no target tokens" :
+	targets = t->sums[2];
+	r->loss = t->sums[0] / targets;
+	r->z_loss = t->c.z_loss > 0 ? t->c.z_loss * t->sums[1] / targets : -1;
+	r->grad_norm = t->opt.done.norm;
+	r->skipped = t->opt.done.apply ? NULL :
+		!targets ? "no target tokens" :
 		!isfinite(r->loss) ? "loss is not finite" :
 		"gradient is not finite";
-	return find_bad(t, b, r, e);
+	return r->skipped ? find_bad(t, r, e) : 0;
 }
 
 int

@@ -31,7 +31,9 @@ struct trainer {
 	void *block;		/* device: the next five, (B, T) each */
 	int32_t *tok_d, *target_d, *start_d;
 	float *loss_d, *logz_d;
-	float *loss, *logz;	/* host (B, T); see trainer_eval() */
+	double *sums_d;		/* device (3): loss_sum of the step */
+	double sums[3];		/* the same on the host */
+	float *loss;		/* host (B, T); see trainer_eval() */
 };
 
 /*

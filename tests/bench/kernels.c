@@ -356,7 +356,7 @@ step_close(struct step *s)
 		s->inputs };
 
 	for (size_t i = 0; i < sizeof w / sizeof *w; i++)
-		kernels_weight_free(s->k, w[i]);
+		must_weight_free(s->k, w[i]);
 	for (size_t i = 0; i < sizeof p / sizeof *p; i++)
 		kernels_release(s->k, p[i]);
 }

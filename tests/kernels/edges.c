@@ -288,7 +288,7 @@ test_rows(int64_t n)
 	ok &= norm_and_rope(n, AT);
 	tap_ok(ok, "%s %s: NaN in one of %d rows stays there", table, type(),
 	       (int)n);
-	kernels_weight_free(k, w);
+	must_weight_free(k, w);
 	kernels_release(k, x);
 	kernels_release(k, y);
 	kernels_release(k, a);
@@ -327,7 +327,7 @@ test_head(void)
 		bad += !isfinite(get(dh, i));
 	tap_ok(bad == 0, "%s %s: NaN in a row without target reaches no "
 	       "gradient", table, type());
-	kernels_weight_free(k, w);
+	must_weight_free(k, w);
 	kernels_release(k, h);
 	kernels_release(k, dh);
 	kernels_release(k, loss);

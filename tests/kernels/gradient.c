@@ -171,7 +171,7 @@ test_matmul(void)
 		.dt = K_F32, .dy = s.r, .x = s.x, .dw = dw });
 	check("matmul dx", f_matmul, &s, s.x, 30, dx);
 	check("matmul dw", f_matmul, &s, s.w->data, 42, dw);
-	kernels_weight_free(k, s.w);
+	must_weight_free(k, s.w);
 }
 
 struct heads {
@@ -326,7 +326,7 @@ test_loss(void)
 		zero &= dh[i] == 0 && dh[i + 20] == 0;
 	tap_ok(zero && s.loss[1] == 0,
 	       "ce_head: padding and rows without target have no gradient");
-	kernels_weight_free(k, s.w);
+	must_weight_free(k, s.w);
 }
 
 int

@@ -263,7 +263,7 @@ kt_forget(struct kt *t)
 {
 	must_sync(t->k);
 	while (t->nw > 0)
-		kernels_weight_free(t->k, t->w[--t->nw]);
+		must_weight_free(t->k, t->w[--t->nw]);
 	while (t->nmem > 0)
 		kernels_release(t->k, t->mem[--t->nmem]);
 	must_sync(t->k);

@@ -17,17 +17,29 @@ must_alloc(struct kernels *k, size_t bytes)
 	return p;
 }
 
+/* A weight with its data; end it with must_weight_free(). */
 static inline struct kweight *
 must_weight(struct kernels *k, enum kdtype dt, int64_t out, int64_t in,
 	    int use)
 {
 	struct err e = {0};
 	struct kweight *w = k->weight_new(k, &(struct k_weight_new){
-		.dt = dt, .out = out, .in = in, .use = use }, &e);
+		.dt = dt, .out = out, .in = in, .use = use,
+		.data = must_alloc(k, (size_t)out * (size_t)in *
+				   kdtype_size(dt)) }, &e);
 
 	if (!w)
 		die_err(&e);
 	return w;
+}
+
+static inline void
+must_weight_free(struct kernels *k, struct kweight *w)
+{
+	void *data = w->data;
+
+	kernels_weight_free(k, w);
+	kernels_release(k, data);
 }
 
 static inline void

@@ -41,7 +41,7 @@ matmuls(struct kernels *k, enum kdtype dt, int64_t out, int64_t in)
 				.out = out, .in = in, .dt = dt,
 				.accumulate = acc });
 		}
-	kernels_weight_free(k, w);
+	must_weight_free(k, w);
 }
 
 static void
@@ -55,7 +55,7 @@ head(struct kernels *k, enum kdtype dt, int64_t v, int64_t c)
 			k->ce_head(k, &(struct k_ce_head){ .w = w,
 				.n = rows[i], .v = v, .dh = w->data,
 				.accumulate = acc });
-	kernels_weight_free(k, w);
+	must_weight_free(k, w);
 }
 
 static void
@@ -144,7 +144,7 @@ batch_sizes(const char *name, struct kernels *k, enum kdtype dt)
 	tap_ok(made >= HEIGHTS && made <= most, "%s %s: 1000 batch sizes make "
 	       "%zu plans, at most %zu", name, dt == K_BF16 ? "bf16" : "fp32",
 	       made, most);
-	kernels_weight_free(k, w);
+	must_weight_free(k, w);
 }
 
 static void

@@ -26,7 +26,6 @@ fill(struct batch *b)
 		b->target[i] = i % 5 ? i * 11 % V : -1;
 		b->start[i] = i % T / 13 * 13;
 	}
-	b->targets = B * T - B * T / 5;
 }
 
 /* Prompts, steps, scores: each number of rows. */

@@ -22,7 +22,6 @@ fill(struct batch *b)
 		b->target[i] = b->tok[i] / 2;
 		b->start[i] = 0;
 	}
-	b->targets = B * T;
 }
 
 /* A batch is memorized; one without targets is skipped. */
@@ -59,7 +58,6 @@ steps(void **state)
 	assert_true(r.loss < first / 2);
 	assert_int_equal(trainer_eval(&t, &b, 2, &e), 0);
 	assert_true(t.loss[0] < first);
-	b.targets = 0;
 	for (n = 0; n < B * T; n++)
 		b.target[n] = -1;
 	assert_int_equal(trainer_step(&t, &b, 1e-2, 31, &r, &e), 0);
@@ -67,6 +65,134 @@ steps(void **state)
 	batch_clear(&b);
 	trainer_clear(&t);
 	k->close(k);
+}
+
+static struct trainer_conf
+small(int64_t windows, int64_t micro_batch)
+{
+	return (struct trainer_conf){.seq_len = T, .batch_size = windows,
+		.micro_batch = micro_batch, .dtype = K_F32,
+		.optim = {0.9, 0.95, 1e-8, 0, 0, 0}};
+}
+
+static void
+begin(struct trainer *t, const struct trainer_conf *tc, const char *table)
+{
+	struct model_config c = {.vocab = VOCAB, .max_pos = T};
+	struct err e = {0};
+	struct kernels *k = kernels_open(table, 1, &e);
+
+	config_preset(&c, PRESET_1M);
+	c.layers = 1;
+	assert_non_null(k);
+	assert_int_equal(trainer_init(t, k, &c, tc, &e), 0);
+	assert_int_equal(llama_flat_init(t->m, 1, 0.02, 1, t->opt.master, &e),
+			 0);
+	llama_set(t->m, t->opt.master);
+}
+
+static void
+end(struct trainer *t)
+{
+	struct kernels *k = t->k;
+
+	trainer_clear(t);
+	k->close(k);
+}
+
+/* ---- one wait ---- */
+
+static int (*real_sync)(struct kernels *, struct err *);
+static int syncs;
+
+static int
+count_sync(struct kernels *k, struct err *e)
+{
+	syncs++;
+	return real_sync(k, e);
+}
+
+static void
+a_step_waits_once(void **state)
+{
+	struct trainer_conf tc = small(B, 2);
+	struct trainer_result r;
+	struct trainer t;
+	struct err e = {0};
+	struct batch b;
+	uint64_t n;
+
+	(void)state;
+	begin(&t, &tc, "cpu");
+	fill(&b);
+	real_sync = t.k->sync;
+	t.k->sync = count_sync;
+	syncs = 0;
+	for (n = 1; n <= 5; n++)
+		assert_int_equal(trainer_step(&t, &b, 1e-2, n, &r, &e), 0);
+	assert_int_equal(syncs, 5);
+	batch_clear(&b);
+	end(&t);
+}
+
+/* ---- the mean over targets ---- */
+
+/* The largest difference of two runs' master weights. */
+static double
+difference(const struct trainer *x, const struct trainer *y)
+{
+	const float *p = x->opt.master, *q = y->opt.master;
+	double most = 0;
+	int64_t i;
+
+	assert_int_equal(x->m->flat, y->m->flat);
+	for (i = 0; i < x->m->flat; i++)
+		most = fmax(most, fabs((double)p[i] - q[i]));
+	return most;
+}
+
+/*
+ * Windows without a target change nothing, however they are split: the mean
+ * is over targets, not over rows.  Five of the last window's eight count.
+ */
+static void
+mean_is_over_targets(void **state)
+{
+	struct trainer_conf all = small(B, 1), one = small(1, 1);
+	struct trainer_result ra, ro;
+	struct trainer a, o;
+	struct err e = {0};
+	struct batch b, c;
+	int i;
+
+	(void)state;
+	begin(&a, &all, "ref");
+	begin(&o, &one, "ref");
+	fill(&b);
+	batch_init(&c, 1, T);
+	for (i = 0; i < B * T; i++)
+		if (i < 2 * T || i % T < 3)
+			b.target[i] = -1;
+	for (i = 0; i < T; i++) {
+		c.tok[i] = b.tok[2 * T + i];
+		c.target[i] = b.target[2 * T + i];
+		c.start[i] = 0;
+	}
+	for (i = 1; i <= 3; i++) {
+		assert_int_equal(trainer_step(&a, &b, 1e-3, (uint64_t)i, &ra,
+					      &e), 0);
+		assert_int_equal(trainer_step(&o, &c, 1e-3, (uint64_t)i, &ro,
+					      &e), 0);
+		assert_null(ra.skipped);
+		assert_true(fabs(ra.loss / ro.loss - 1) < 1e-6);
+		assert_true(fabs(ra.grad_norm / ro.grad_norm - 1) < 1e-5);
+	}
+	assert_true(difference(&a, &o) < 2e-5);
+	assert_true(ra.grad_norm > 0.1);
+	batch_clear(&b);
+	batch_clear(&c);
+	end(&a);
+	end(&o);
 }
 
 /* A fault: number x in a row of a tensor, and where it must be found. */
@@ -171,6 +297,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps),
+		cmocka_unit_test(a_step_waits_once),
+		cmocka_unit_test(mean_is_over_targets),
 		cmocka_unit_test(first_bad),
 	};
 
