@@ -9,47 +9,56 @@
 #include "base/utf8.h"
 #include "stream/json.h"
 
+static int
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
 /*
- * Number of bytes of p[0..n) that are ASCII and need no escape, or fewer: eight
- * at a time.  A carry from a byte that needs one reaches only those after it.
+ * Copy the bytes at the start of p[0..n) that are ASCII and need no escape,
+ * eight at a time; returns their number.  `to` has room for n bytes.  In `hit`
+ * the lowest byte marked is the first: a carry from a byte that needs an escape
+ * reaches only those after it.
  */
 static size_t
-plain_words(const char *p, size_t n)
+copy_ascii(char *to, const char *p, size_t n)
 {
 	const uint64_t one = UINT64_MAX / 255, high = one << 7;
-	uint64_t w, quote, slash;
+	uint64_t w, quote, slash, hit;
 	size_t i;
 
 	for (i = 0; i + sizeof(w) <= n; i += sizeof(w)) {
 		memcpy(&w, p + i, sizeof(w));
+		memcpy(to + i, &w, sizeof(w));
 		quote = w ^ one * '"';
 		slash = w ^ one * '\\';
-		if ((w | (w - one * 0x20) | (quote - one) | (slash - one)) &
-		    high)
-			break;
+		hit = (w | (w - one * 0x20) | (quote - one) | (slash - one)) &
+			high;
+		if (hit)
+			return i + (unsigned)__builtin_ctzll(hit) / 8;
 	}
+	for (; i < n && is_plain((unsigned char)p[i]); i++)
+		to[i] = p[i];
 	return i;
 }
 
-/* Number of bytes of p[0..n) that need no escape. */
+/* The same for all that needs no escape. */
 static size_t
-plain_run(const char *p, size_t n)
+copy_run(char *to, const char *p, size_t n)
 {
-	size_t i = 0;
+	size_t i;
 	int k;
 
-	while (i < n) {
-		unsigned char c = (unsigned char)p[i];
-
-		if (c < 0x20 || c == '"' || c == '\\')
-			break;
-		k = c < 0x80 ? 1 : utf8_step(p + i, n - i);
-		if (k < 0)
-			break;
-		i += (size_t)k;
-		if (c < 0x80 && i % sizeof(uint64_t) == 0)
-			i += plain_words(p + i, n - i);
-	}
+	for (i = copy_ascii(to, p, n); i < n && (unsigned char)p[i] >= 0x80;
+	     i += copy_ascii(to + i, p + i, n - i))
+		while (i < n && (unsigned char)p[i] >= 0x80) {
+			k = utf8_step(p + i, n - i);
+			if (k < 0)
+				return i;
+			for (; k; k--, i++)
+				to[i] = p[i];
+		}
 	return i;
 }
 
@@ -62,15 +71,20 @@ put_escape(struct buf *b, const char *p, size_t n)
 		['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'
 	};
 	unsigned char c = (unsigned char)*p;
+	char *to;
 
 	if (c >= 0x80) {
 		buf_puts(b, "\xef\xbf\xbd");
 		return (size_t)-utf8_step(p, n);
 	}
-	if (short_form[c])
-		buf_put(b, (char[]){'\\', short_form[c]}, 2);
-	else
+	if (!short_form[c]) {
 		buf_printf(b, "\\u%04x", c);
+		return 1;
+	}
+	to = buf_reserve(b, 2);
+	to[0] = '\\';
+	to[1] = short_form[c];
+	b->n += 2;
 	return 1;
 }
 
@@ -81,8 +95,8 @@ json_put_str(struct buf *b, struct span s)
 
 	buf_putc(b, '"');
 	while (i < s.n) {
-		k = plain_run(s.p + i, s.n - i);
-		buf_put(b, s.p + i, k);
+		k = copy_run(buf_reserve(b, s.n - i), s.p + i, s.n - i);
+		b->n += k;
 		i += k;
 		if (i < s.n)
 			i += put_escape(b, s.p + i, s.n - i);

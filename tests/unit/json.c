@@ -461,6 +461,28 @@ each_byte_is_escaped(void **state)
 	buf_clear(&b);
 }
 
+/* Characters of several bytes at each place, beside an escape or not. */
+static void
+characters_are_kept(void **state)
+{
+	static const char a[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
+	struct buf b = {0};
+	char text[96], want[96];
+	int at, n;
+
+	(void)state;
+	for (at = 0; at < 24; at++) {
+		n = snprintf(text, sizeof text, "%.*s\xf0\x9f\x98\x80\n"
+			     "\xe2\x82\xac\xc3\xa9%s\xe2\x82", at, a, a + at);
+		snprintf(want, sizeof want, "\"%.*s\xf0\x9f\x98\x80\\n"
+			 "\xe2\x82\xac\xc3\xa9%s\xef\xbf\xbd\"", at, a, a + at);
+		buf_reset(&b);
+		json_put_str(&b, (struct span){text, (size_t)n});
+		must_be(buf_span(&b), want, strlen(want));
+	}
+	buf_clear(&b);
+}
+
 static int
 open_reader(void **state)
 {
@@ -493,6 +515,7 @@ main(void)
 		cmocka_unit_test(reals_read_back),
 		cmocka_unit_test(writing),
 		cmocka_unit_test(each_byte_is_escaped),
+		cmocka_unit_test(characters_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, open_reader, close_reader);
