@@ -299,7 +299,7 @@ put_anchor(struct thread *t, const struct anchor *a)
 	if (s->weak)
 		h &= UINT64_C(3) << 62 | 3;
 	return partition_put(s->blocks, t->k, spans_bucket(s, h),
-			     (struct record){h, t->at + a->at}, &t->e);
+			     h, t->at + a->at, &t->e);
 }
 
 int

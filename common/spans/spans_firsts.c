@@ -98,10 +98,8 @@ put_repeats(struct thread *t, const struct record *v, size_t n)
 		first = (x >> 2) / s->unit;
 		if (first < at &&
 		    partition_put(s->repeats, t->k, (size_t)(at / s->range),
-				  (struct record){
-				v[i].value,
-				first << 1 | (x & TWO_BITS) / TWO_BITS
-			}, &t->e))
+				  v[i].value, first << 1 |
+				  (x & TWO_BITS) / TWO_BITS, &t->e))
 			return -1;
 	}
 	return 0;

@@ -249,9 +249,8 @@ spans_put_copy(struct thread *t, uint64_t x, size_t more, enum copy_kind kind,
 	       uint64_t value)
 {
 	return partition_put(t->s->copies, t->k, (size_t)(x / t->s->range),
-			     (struct record){
-			spans_copy_key(t->s, x, more, kind), value
-		}, &t->e);
+			     spans_copy_key(t->s, x, more, kind), value,
+			     &t->e);
 }
 
 /* --- spans_windows.c --- */

@@ -97,8 +97,7 @@ put_window(struct thread *t, uint64_t x, size_t more, uint64_t h)
 	if (s->weak)
 		h &= UINT64_C(0xf) << 60 | 0xf;
 	return partition_put(s->windows, t->k, spans_bucket(s, h),
-			     (struct record){h, x * s->s->char_max + more},
-			     &t->e);
+			     h, x * s->s->char_max + more, &t->e);
 }
 
 /* The windows from text[x]; h is the hash of `least` bytes there. */
@@ -153,9 +152,8 @@ spans_put_cells(struct thread *t, size_t at, size_t from, size_t to)
 			h &= UINT64_C(3) << 62 | 3;
 		in = (last - from) * cell + (last - end);
 		if (partition_put(s->blocks, t->k, spans_bucket(s, h),
-				  (struct record){
-				h, (t->at + last) * cell * cell + in
-			}, &t->e))
+				  h, (t->at + last) * cell * cell + in,
+				  &t->e))
 			return -1;
 	}
 	return 0;

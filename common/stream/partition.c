@@ -31,9 +31,15 @@ struct bucket {
 	uint64_t n;		/* records in chunks */
 };
 
+/* A chunk that a writer fills: what every record needs is in one place. */
+struct filling {
+	uint64_t value;		/* short: that of the chunk */
+	uint32_t fill;		/* words, with its head */
+};
+
 struct writer {
-	uint64_t *buf;		/* of each bucket: {chunk before}, records */
-	uint32_t *fill;		/* words of each bucket, with the former */
+	uint64_t *buf;		/* of each bucket: the head, records */
+	struct filling *filling; /* of each bucket */
 };
 
 struct partition {
@@ -76,10 +82,11 @@ partition_new(size_t buckets, size_t writers, size_t buffers, size_t mem,
 	for (i = 0; i < writers; i++)
 		s->writer[i] = (struct writer){
 			mem_pages(buckets * s->stride * sizeof(uint64_t)),
-			xcalloc(buckets, sizeof(uint32_t))
+			xcalloc(buckets, sizeof(struct filling))
 		};
 	for (i = 0; i < writers * buckets; i++)
-		s->writer[i / buckets].fill[i % buckets] = (uint32_t)s->head;
+		s->writer[i / buckets].filling[i % buckets].fill =
+			(uint32_t)s->head;
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -92,7 +99,7 @@ free_buffers(struct partition *s)
 	for (i = 0; i < s->writers && s->writer; i++) {
 		mem_pages_free(s->writer[i].buf, s->buckets * s->stride *
 			       sizeof(uint64_t));
-		free(s->writer[i].fill);
+		free(s->writer[i].filling);
 	}
 	free(s->writer);
 	s->writer = NULL;
@@ -115,54 +122,57 @@ put_chunk(struct partition *s, struct writer *w, size_t i, struct err *e)
 {
 	uint64_t *v = w->buf + i * s->stride;
 	struct bucket *b = &s->bucket[i];
-	size_t words = w->fill[i], n = (words - s->head) / s->words;
+	size_t words = w->filling[i].fill, n = (words - s->head) / s->words;
 	int r;
 
 	pthread_mutex_lock(&s->lock);
 	v[0] = b->last.key;
 	v[1] = b->last.value;
+	if (s->is_short)
+		v[HEAD] = w->filling[i].value;
 	b->last = (struct record){spool_size(s->spool), n};
 	b->n += n;
 	r = spool_append(s->spool, v, words * sizeof(*v), e);
 	pthread_mutex_unlock(&s->lock);
-	w->fill[i] = (uint32_t)s->head;
+	w->filling[i].fill = (uint32_t)s->head;
 	return r;
 }
 
 static int
 put_short(struct partition *s, struct writer *w, size_t bucket,
-	  struct record r, struct err *e)
+	  uint64_t key, uint64_t value, struct err *e)
 {
-	uint64_t *v = w->buf + bucket * s->stride, *at = v + w->fill[bucket];
+	struct filling *c = &w->filling[bucket];
+	uint64_t *at;
 
-	if (w->fill[bucket] == HEAD_SHORT) {
-		v[HEAD] = r.value;
-	} else if ((r.value - v[HEAD]) >> 32) {
-		if (put_chunk(s, w, bucket, e))
-			return -1;
-		at = v + HEAD_SHORT;
-		v[HEAD] = r.value;
-	}
-	*at = r.key << 32 | (r.value - v[HEAD]);
+	if (c->fill > HEAD_SHORT && (value - c->value) >> 32 &&
+	    put_chunk(s, w, bucket, e))
+		return -1;
+	if (c->fill == HEAD_SHORT)
+		c->value = value;
+	at = w->buf + bucket * s->stride + c->fill;
+	*at = key << 32 | (value - c->value);
 	__builtin_prefetch(at + LINE, 1);
-	return ++w->fill[bucket] < s->cap ? 0 : put_chunk(s, w, bucket, e);
+	return ++c->fill < s->cap ? 0 : put_chunk(s, w, bucket, e);
 }
 
 int
 partition_put(struct partition *s, size_t writer, size_t bucket,
-	      struct record r, struct err *e)
+	      uint64_t key, uint64_t value, struct err *e)
 {
 	struct writer *w = &s->writer[writer];
+	struct filling *c;
 	uint64_t *at;
 
 	if (s->is_short)
-		return put_short(s, w, bucket, r, e);
-	at = w->buf + bucket * s->stride + w->fill[bucket];
-	at[0] = r.key;
-	at[1] = r.value;
+		return put_short(s, w, bucket, key, value, e);
+	c = &w->filling[bucket];
+	at = w->buf + bucket * s->stride + c->fill;
+	at[0] = key;
+	at[1] = value;
 	__builtin_prefetch(at + LINE, 1);
-	w->fill[bucket] += WIDE;
-	return w->fill[bucket] < s->cap ? 0 : put_chunk(s, w, bucket, e);
+	c->fill += WIDE;
+	return c->fill < s->cap ? 0 : put_chunk(s, w, bucket, e);
 }
 
 int
@@ -172,7 +182,7 @@ partition_flush(struct partition *s, struct err *e)
 
 	for (w = 0; w < s->writers; w++)
 		for (i = 0; i < s->buckets; i++)
-			if (s->writer[w].fill[i] > s->head &&
+			if (s->writer[w].filling[i].fill > s->head &&
 			    put_chunk(s, &s->writer[w], i, e))
 				return -1;
 	free_buffers(s);

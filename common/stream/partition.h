@@ -35,7 +35,7 @@ void partition_free(struct partition *s);	/* NULL is fine */
 
 /* Writer k, 0..writers-1, for one thread at a time. */
 int partition_put(struct partition *s, size_t writer, size_t bucket,
-		struct record r, struct err *e);
+		  uint64_t key, uint64_t value, struct err *e);
 
 /* After the last put, before the first read. */
 int partition_flush(struct partition *s, struct err *e);

@@ -48,7 +48,8 @@ check(size_t buffers, size_t mem, int is_short, size_t room)
 
 	for (i = 0; i < N; i++)
 		assert_int_equal(partition_put(p, i % WRITERS, all[i].bucket,
-					       all[i].r, &e), 0);
+					       all[i].r.key, all[i].r.value,
+					       &e), 0);
 	assert_int_equal(partition_flush(p, &e), 0);
 	assert_int_equal(partition_on_disk(p), mem == 0);
 	for (k = 0; k < BUCKETS; k++) {
