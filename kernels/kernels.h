@@ -50,9 +50,9 @@
  * and no number is off by more than 16 times that.  tol is 1e-5 in fp32 and
  * 1e-2 in bf16 (storing a value costs up to 4e-3; attention and loss also
  * round intermediate probabilities).  The second term is for sums that cancel.
- * loss, logz, lse and rstd are statistics: in both types, |y - ref| <=
- * 1e-5 * (1 + |ref|), for the loss 1e-5 * (1 + |logz|).  Master weights and
- * moments have the tol of fp32 in both.  Ids are equal.
+ * loss, logz, lse, rstd, max_logit and max_score are statistics: in both
+ * types, |y - ref| <= 1e-5 * (1 + |ref|), for the loss 1e-5 * (1 + |logz|).
+ * Master weights and moments have the tol of fp32 in both.  Ids are equal.
  *
  * NaN reaches every number that depends on it, in attention also the rest of
  * a head's row, and of the gradients of the rows that it sees.  Infinity goes
@@ -82,6 +82,7 @@
 
 #include "base/err.h"
 #include "kernels/dtype.h"
+#include "kernels/k_stats.h"
 
 /* What a weight is used for; decides which packed copies a table keeps. */
 enum kweight_use {
@@ -160,25 +161,25 @@ struct k_weight_free {
 
 /* --- embedding --- */
 
-/* y[n] = scale * w[tok[n]].  The caller has checked 0 <= tok < rows of w. */
+/* y[n] = w[tok[n]].  The caller has checked 0 <= tok < rows of w. */
 struct k_embed_fwd {
 	int64_t n, c;
 	enum kdtype dt;		/* of w */
 	const void *w;		/* (Vp, C) */
 	const int32_t *tok;	/* (N) */
-	float scale;
 	float *y;		/* (N, C) residual stream */
 };
 
 /*
- * dw[tok[n]] += scale * dx[n], rows in the order of n.  accumulate 0: all of
- * dw is zeroed first.
+ * dw[tok[n]] += dx[n], rows in the order of n.  accumulate 0: all of dw is
+ * zeroed first.  With order, whole tokens can be computed in parallel; a table
+ * gives the same bits with and without.
  */
 struct k_embed_bwd {
 	int64_t n, c, v;	/* v: rows of dw */
 	const int32_t *tok;	/* (N) */
+	const int32_t *order;	/* (N) rows sorted by token, stable; or NULL */
 	const float *dx;	/* (N, C) */
-	float scale;
 	float *dw;		/* (v, C) */
 	int accumulate;
 };
@@ -307,6 +308,8 @@ struct k_attn_fwd {
 	float scale;
 	void *o;		/* (B, T, H*D) */
 	float *lse;		/* (B, H, T) */
+	float *max_score;	/* (H) largest s of a head, over the rows of all
+				   sequences and what each sees; or NULL */
 };
 
 struct k_attn_bwd {
@@ -397,6 +400,10 @@ struct k_swiglu_bwd {
  *	dh = dl * w,  dw (+)= dl^T * h	(rows without target: dl = 0)
  * which is the gradient of scale * sum(loss + zcoef * logz^2).  Rows [v, Vp)
  * of dw get 0.  The logits are never in memory all at once.
+ *
+ * Logits are sums in f32 or better, and are not rounded to dt before exp: at
+ * logits of 64 to 128 that would move a loss by up to 0.25 in bf16, and the
+ * tolerance is 1e-3.
  */
 struct k_ce_head {
 	const struct kweight *w;	/* (Vp, C) */
@@ -406,6 +413,7 @@ struct k_ce_head {
 	float scale, zcoef;
 	float *loss, *logz;	/* (N) */
 	int32_t *argmax;	/* (N) lowest id of the top logit, or NULL */
+	float *max_logit;	/* (N) largest logit, or NULL */
 	void *dh;		/* (N, C) type w->dt, or NULL: no gradients */
 	float *dw;		/* (Vp, C); only with dh */
 	int accumulate;		/* of dw */
@@ -434,7 +442,7 @@ struct k_cast {
 	X(matmul_fwd) X(matmul_dx) X(matmul_dw) X(rope_fwd) X(rope_bwd) \
 	X(attn_fwd) X(attn_bwd) X(kv_put) X(attn_cache) \
 	X(swiglu_fwd) X(swiglu_bwd) X(ce_head) X(loss_sum) X(sumsq) X(clip) \
-	X(adamw) X(cast)
+	X(adamw) X(stats) X(colmax) X(cast)
 
 /* --- scratch --- */
 

@@ -8,7 +8,7 @@ layer_embed(const struct llama *m, int64_t n, const int32_t *tok, float *x)
 {
 	m->k->embed_fwd(m->k, &(struct k_embed_fwd){
 		.n = n, .c = m->c.hidden, .dt = m->dt,
-		.w = m->param[m->embed].data, .tok = tok, .scale = 1,
+		.w = m->param[m->embed].data, .tok = tok,
 		.y = x});
 }
 

@@ -260,7 +260,7 @@ backward(struct pass *p, const struct pass_batch *b)
 	}
 	p->k->embed_bwd(p->k, &(struct k_embed_bwd){
 		.n = b->b * p->t, .c = m->c.hidden, .v = m->vp, .tok = b->tok,
-		.dx = p->dx, .scale = 1, .dw = grad_of(p, b, m->embed),
+		.order = b->order, .dx = p->dx, .dw = grad_of(p, b, m->embed),
 		.accumulate = m->c.tie || b->accumulate});
 }
 

@@ -32,6 +32,7 @@ struct pass_batch {
 	const int32_t *tok;	/* device, (b, T) */
 	const int32_t *target;	/* device, (b, T); -1: not counted */
 	const int32_t *start;	/* device, (b, T) of k_attn_fwd, or NULL */
+	const int32_t *order;	/* device, (b, T) of k_embed_bwd, or NULL */
 	float scale;		/* of the gradients: 1 / rows of the step */
 	float zcoef;		/* of z-loss; 0: none */
 	float *loss, *logz;	/* device, (b, T) */

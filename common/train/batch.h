@@ -14,6 +14,10 @@ struct batch {
 	int32_t *tok;		/* (B, T) */
 	int32_t *target;	/* (B, T), -1: not counted */
 	int32_t *start;		/* (B, T) first position of the document */
+	int32_t *order;		/* (B, T) see batch_sort() */
+	uint32_t windows, t;	/* B, T */
+	uint32_t sorted;	/* windows of a micro-batch in order; 0: not
+				   sorted */
 };
 
 struct batch_source {
@@ -32,5 +36,11 @@ void batch_clear(struct batch *b);
  */
 int batch_window(struct batch *b, uint32_t row, const struct batch_source *s,
 		 uint64_t k, struct err *e);
+
+/*
+ * Make the order of embed_bwd (kernels.h) for micro-batches of so many
+ * windows: the rows of each, from 0, sorted by token, stable.  O(B T).
+ */
+void batch_sort(struct batch *b, uint32_t micro);
 
 #endif

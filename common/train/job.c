@@ -305,7 +305,8 @@ job_run(struct job *j, struct err *e)
 {
 	struct loader_conf conf = {
 		.source = job_source(j, NULL), .shards = j->data.train,
-		.part = plan_at(&j->plan, j->at.step)};
+		.part = plan_at(&j->plan, j->at.step),
+		.micro_batch = (uint32_t)j->o.micro_batch};
 	struct loader *l;
 	int rc;
 

@@ -45,6 +45,7 @@ fill(struct loader *l, struct batch *b, uint64_t step, struct err *e)
 						why.msg) :
 				err_set(e, "%s", why.msg);
 	}
+	batch_sort(b, l->c.micro_batch);
 	return 0;
 }
 

@@ -2,8 +2,8 @@
  * loader.h - the batch of each step, read ahead by a thread
  *
  * The batch of step s has windows 0 .. B-1 of plan_window(), in that order.  A
- * thread fills the next batch while the device computes.  There
- * are two batches, so the result of loader_next() stays valid until the second
+ * thread fills and sorts the next batch while the device computes.  There are
+ * two batches, so the result of loader_next() stays valid until the second
  * call after it: longer than one step, so all uploads from it have finished.
  */
 #ifndef ASSAY_LOADER_H
@@ -16,6 +16,7 @@ struct loader_conf {
 	struct batch_source source;	/* .shards is not used, but ... */
 	struct shards *const *shards;	/* ... these: borrowed, by source */
 	const struct plan_part *part;	/* borrowed; that of every step */
+	uint32_t micro_batch;	/* windows; for batch_sort() */
 };
 
 struct loader;

@@ -24,6 +24,7 @@ carve_step(struct trainer *t, char *base)
 	t->tok_d = carve(&v, n, 4);
 	t->target_d = carve(&v, n, 4);
 	t->start_d = carve(&v, n, 4);
+	t->order_d = carve(&v, n, 4);
 	t->loss_d = carve(&v, n, 4);
 	t->logz_d = carve(&v, n, 4);
 	t->sums_d = carve(&v, 3, sizeof *t->sums_d);
@@ -94,7 +95,7 @@ trainer_bytes(struct kernels *k, const struct trainer_conf *tc,
 		(int64_t)need_copies(k, c, tc->dtype, r.use) +
 		(int64_t)need_scratch(k, c, tc->dtype, &r) +
 		pass_bytes(c, tc->dtype, tc->micro_batch, tc->seq_len) +
-		tc->batch_size * tc->seq_len * 52 + 24000000;
+		tc->batch_size * tc->seq_len * 64 + 24000000;
 }
 
 static void
@@ -105,6 +106,9 @@ upload(struct trainer *t, const struct batch *b, int64_t n)
 	kernels_upload(t->k, t->tok_d, b->tok, bytes);
 	kernels_upload(t->k, t->target_d, b->target, bytes);
 	kernels_upload(t->k, t->start_d, b->start, bytes);
+	t->sorted = b->sorted == t->c.micro_batch;
+	if (t->sorted)
+		kernels_upload(t->k, t->order_d, b->order, bytes);
 }
 
 static int64_t
@@ -123,6 +127,7 @@ micro_batch(const struct trainer *t, int64_t w)
 		.b = left < t->c.micro_batch ? left : t->c.micro_batch,
 		.tok = t->tok_d + at, .target = t->target_d + at,
 		.start = t->c.doc_mask ? t->start_d + at : NULL,
+		.order = t->sorted ? t->order_d + at : NULL,
 		.scale = (float)(1.0 / (double)rows_of(t)),
 		.zcoef = (float)t->c.z_loss,
 		.loss = t->loss_d + at, .logz = t->logz_d + at,

@@ -28,8 +28,9 @@ struct trainer {
 	struct llama *m;
 	struct optim opt;
 	struct pass *pass;
-	void *block;		/* device: the next five, (B, T) each */
-	int32_t *tok_d, *target_d, *start_d;
+	void *block;		/* device: the next six, (B, T) each */
+	int32_t *tok_d, *target_d, *start_d, *order_d;
+	int sorted;		/* order_d is that of the batch */
 	float *loss_d, *logz_d;
 	double *sums_d;		/* device (3): loss_sum of the step */
 	double sums[3];		/* the same on the host */

@@ -116,14 +116,15 @@ fwd_plans(struct fwd *f)
 
 /*
  * Scores of rows t0.. against keys j0..j0+n become exponentials p; 1 / sum to
- * inv, lse out.
+ * inv, lse out.  Returns the largest score, or NaN.
  */
-static void
+static float
 softmax_rows(struct fwd *f, int64_t b, int64_t h, int64_t t0, int64_t j0,
 	     int64_t n, const float *sc, void *p, float *inv)
 {
 	struct attn *x = &f->x;
 	int64_t end = cpu_min(t0 + x->tile, x->t);
+	float top = -INFINITY;
 
 	for (int64_t t = t0; t < end; t++) {
 		int64_t r = t - t0;
@@ -135,11 +136,34 @@ softmax_rows(struct fwd *f, int64_t b, int64_t h, int64_t t0, int64_t j0,
 		inv[r] = 1 / sum;
 		f->a->lse[(b * x->h + h) * x->t + t] =
 			x->scale * max + logf(sum);
+		if (sum != sum)
+			top = NAN;		/* and stays */
+		else if (max > top)
+			top = max;
 	}
 	if (end - t0 < x->tile)
 		memset(cpu_at(p, x->dt, (end - t0) * n), 0,
 		       (size_t)((t0 + x->tile - end) * n) *
 		       kdtype_size(x->dt));
+	return x->scale * top;
+}
+
+/*
+ * Tasks raise the largest score of a head in any order: the result is the
+ * same.  A NaN stays; adding 0 makes a zero positive.
+ */
+static void
+raise_to(float *to, float x)
+{
+	float old;
+
+	x += 0.0f;
+	__atomic_load(to, &old, __ATOMIC_RELAXED);
+	while (x > old || (x != x && old == old))
+		if (__atomic_compare_exchange(to, &old, &x, 0,
+					      __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED))
+			return;
 }
 
 static void
@@ -152,12 +176,14 @@ fwd_task(void *arg, int64_t i, int thread)
 	int64_t j0 = attn_first(x, b, t0) / f->align * f->align;
 	int64_t n = t0 + x->tile - j0, key = attn_key(x, h);
 	float *sc = cpu_own(x->c, thread), *inv = sc + x->tile * x->tp;
-	float *o = inv + x->tile;
+	float *o = inv + x->tile, top;
 	void *p = x->dt == K_F32 ? sc : o + x->tile * x->d;
 
 	gemm_run(x->c, f->s[n / x->tile], thread, attn_at(x, b, h, t0),
 		 attn_at(x, b, key, j0), sc);
-	softmax_rows(f, b, h, t0, j0, n, sc, p, inv);
+	top = softmax_rows(f, b, h, t0, j0, n, sc, p, inv);
+	if (f->a->max_score)
+		raise_to(&f->a->max_score[h], top);
 	gemm_run(x->c, f->o[n / x->tile], thread, p,
 		 attn_at(x, b, key + x->g, j0), o);
 	n = cpu_min(x->tile, x->t - t0);
@@ -194,6 +220,8 @@ attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 	cpu_private(x->c, (size_t)(x->tile * (x->tp + a->d + 1)) * 4 +
 		    (size_t)(x->tile * x->tp) * 4 + 64);
 	attn_apart(x, a->qkv, a->h + 2 * a->g, x->x);
+	for (int64_t h = 0; a->max_score && !x->c->plan_only && h < a->h; h++)
+		a->max_score[h] = -INFINITY;
 	cpu_each(x->c, a->b * a->h * f.tiles, fwd_task, &f);
 	return x->nan;
 }

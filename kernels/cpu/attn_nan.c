@@ -114,6 +114,8 @@ attn_fwd_masked(struct kernels *k, const struct k_attn_fwd *a)
 					(b * a->t + t) * a->h + h, a->d);
 			if (dep[t] & 1)
 				a->lse[i * a->t + t] = NAN;
+			if (dep[t] & 1 && a->max_score)
+				a->max_score[h] = NAN;
 		}
 	}
 }

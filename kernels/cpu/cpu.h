@@ -12,7 +12,7 @@
  *	need.c    scratch of a run
  *	gemm.c    matmuls of tiles     plans.c  plans by shape
  *	dnnl.c    its primitives (the only file that includes oneDNN)
- *	matmul.c head.c attn.c attn_bwd.c rows.c optim.c  the entries
+ *	matmul.c head.c attn.c attn_bwd.c rows.c optim.c stats.c  the entries
  *	attn_cache.c  the KV cache, and attention over it
  *	attn_nan.c  attention again, where a number is not finite
  *	vec_*     vector loops, once for each instruction set

@@ -121,6 +121,8 @@ join_row(struct head *h, int64_t n)
 	a->loss[row] = a->target[row] < 0 ? 0 : (float)(z - a->loss[row]);
 	if (a->argmax)
 		a->argmax[row] = (int32_t)s[best].arg;
+	if (a->max_logit)
+		a->max_logit[row] = isnan(z) ? NAN : (float)max;
 	h->zscale[n] = a->target[row] < 0 ? 0 :
 		(float)(a->scale * (1 + 2 * a->zcoef * z));
 }

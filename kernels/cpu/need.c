@@ -118,11 +118,16 @@ attention(struct kernels *k, const struct k_need *s,
 			.dt = l->dt });
 }
 
-/* Sums over rows and over flat arrays. */
+/* Sums over rows and over flat arrays; statistics of activations. */
 static void
 sums(struct kernels *k, const struct k_need *s)
 {
 	int64_t n = s->b * s->t;
+
+	k->stats(k, &(struct k_stats){ .rows = 1, .cols = 1, .ld = 1 });
+	for (int64_t i = 0; n && i < s->nlayers; i++)
+		k->colmax(k, &(struct k_colmax){ .rows = n,
+			.cols = 2 * s->layer[i].f, .ld = 2 * s->layer[i].f });
 
 	if (n && s->use & K_USE_BWD) {
 		k->rmsnorm_bwd(k, &(struct k_rmsnorm_bwd){ .n = n, .c = s->c,

@@ -7,6 +7,7 @@
 #include "kernels/cpu/cpu.h"
 
 enum { BLOCK = 16384 };		/* numbers of a flat array a task takes */
+enum { ORDER = 256 };		/* rows of an order */
 
 /* What a task of one of these entries needs. */
 struct rows {
@@ -49,9 +50,8 @@ embed_fwd_task(void *arg, int64_t i, int thread)
 
 	(void)thread;
 	for (int64_t n = i * r->step; n < end; n++)
-		r->c->vec->row_copy(a->y + n * a->c,
-			cpu_at(a->w, a->dt, a->tok[n] * a->c), a->dt,
-			a->scale, a->c);
+		r->c->vec->cast(cpu_at(a->w, a->dt, a->tok[n] * a->c), a->dt,
+				a->y + n * a->c, K_F32, a->c);
 }
 
 void
@@ -76,7 +76,34 @@ embed_bwd_task(void *arg, int64_t i, int thread)
 	(void)thread;
 	for (int64_t n = 0; n < a->n; n++)
 		r->c->vec->row_add(a->dw + a->tok[n] * a->c + c0,
-				   a->dx + n * a->c + c0, a->scale, len);
+				   a->dx + n * a->c + c0, 1, len);
+}
+
+/*
+ * With an order, a task owns a range of columns and the tokens whose first row
+ * is in its part of the order; the last of them may go on after it.
+ */
+static void
+embed_order_task(void *arg, int64_t i, int thread)
+{
+	struct rows *r = arg;
+	const struct k_embed_bwd *a = r->a;
+	const int32_t *o = a->order;
+	int64_t cols = blocks(a->c, r->step), c0 = i % cols * r->step;
+	int64_t len = cpu_min(r->step, a->c - c0);
+	int64_t n = i / cols * ORDER, end = cpu_min(n + ORDER, a->n);
+
+	(void)thread;
+	while (n > 0 && n < end && a->tok[o[n]] == a->tok[o[n - 1]])
+		n++;
+	if (n == end)
+		return;
+	for (; n < a->n; n++) {
+		if (n >= end && a->tok[o[n]] != a->tok[o[n - 1]])
+			return;
+		r->c->vec->row_add(a->dw + a->tok[o[n]] * a->c + c0,
+				   a->dx + o[n] * a->c + c0, 1, len);
+	}
 }
 
 void
@@ -88,7 +115,11 @@ cpu_embed_bwd(struct kernels *k, const struct k_embed_bwd *a)
 	if (!a->accumulate)
 		cpu_zero(k, &(struct k_zero){ a->dw, (size_t)(a->v * a->c) *
 			 sizeof *a->dw });
-	cpu_each(r.c, blocks(a->c, r.step), embed_bwd_task, &r);
+	if (a->order)
+		cpu_each(r.c, blocks(a->c, r.step) * blocks(a->n, ORDER),
+			 embed_order_task, &r);
+	else
+		cpu_each(r.c, blocks(a->c, r.step), embed_bwd_task, &r);
 }
 
 /* Entries that compute each row by itself, in blocks of about 64 KiB. */

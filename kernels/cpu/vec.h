@@ -25,9 +25,7 @@ struct vec_adamw {
 enum { VEC_SPLIT = 512, VEC_PART = 2 };
 
 struct vec {
-	/* y (+)= scale * x over n numbers; x of type dt. */
-	void (*row_copy)(float *y, const void *x, enum kdtype dt, float scale,
-			 int64_t n);
+	/* y += scale * x over n numbers. */
 	void (*row_add)(float *y, const float *x, float scale, int64_t n);
 	void (*rmsnorm_fwd)(const struct k_rmsnorm_fwd *a, int64_t n0,
 			    int64_t n1);
@@ -46,6 +44,11 @@ struct vec {
 	void (*adamw)(const struct k_adamw *a, const struct vec_adamw *c,
 		      int64_t i0, int64_t i1, double *stats);
 	double (*sumsq)(const float *g, int64_t n);
+	/* The matrices of k_stats and k_colmax; fewer than 2^31 numbers. */
+	void (*stats)(const void *x, enum kdtype dt, int64_t rows,
+		      int64_t cols, int64_t ld, struct k_stats_out *out);
+	void (*colmax)(const void *x, enum kdtype dt, int64_t rows,
+		       int64_t cols, int64_t ld, float *y);
 	void (*cast)(const void *src, enum kdtype sdt, void *dst,
 		     enum kdtype ddt, int64_t n);
 	/* Sum of products of two rows of type dt. */

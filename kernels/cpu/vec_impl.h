@@ -7,11 +7,11 @@
 #include "kernels/cpu/vec_rows.h"
 #include "kernels/cpu/vec_opt.h"
 #include "kernels/cpu/vec_attn.h"
+#include "kernels/cpu/vec_stats.h"
 #include "kernels/cpu/vec_decode.h"
 #include "kernels/cpu/vec_cache.h"
 
 const struct vec VEC = {
-	.row_copy = row_copy,
 	.row_add = row_add,
 	.rmsnorm_fwd = rmsnorm_fwd,
 	.rmsnorm_bwd = rmsnorm_bwd,
@@ -21,6 +21,8 @@ const struct vec VEC = {
 	.rope_bwd = rope_bwd,
 	.adamw = adamw,
 	.sumsq = sumsq,
+	.stats = stats,
+	.colmax = colmax,
 	.cast = cast,
 	.dot = dot_any,
 	.row_scale = row_scale,

@@ -6,13 +6,6 @@
  */
 
 static void
-row_copy(float *y, const void *x, enum kdtype dt, float scale, int64_t n)
-{
-	for (int64_t i = 0; i < n; i += VL)
-		stn(y, K_F32, i, n - i, scale * ldn(x, dt, i, n - i));
-}
-
-static void
 row_add(float *y, const float *x, float scale, int64_t n)
 {
 	for (int64_t i = 0; i < n; i += VL)

@@ -122,18 +122,20 @@ dot(const void *x, int64_t i, const void *y, int64_t j, enum kdtype dt,
 
 /*
  * One query (element qi of q) over rows j0..j1 of keys and values, which
- * start at elements ki and vi, `step` apart.  p has room for j1 + 1.
+ * start at elements ki and vi, `step` apart.  p has room for j1 + 1.  *top
+ * becomes the largest score, if it is larger or not a number.
  */
 static double
 attend(enum kdtype dt, int64_t d, double scale, const void *q, int64_t qi,
        const void *kp, int64_t ki, const void *vp, int64_t vi, int64_t step,
-       int64_t j0, int64_t j1, double *p, void *o, int64_t oi)
+       int64_t j0, int64_t j1, double *p, void *o, int64_t oi, double *top)
 {
 	double max = -INFINITY, sum = 0;
 
 	for (int64_t j = j0; j <= j1; j++) {
 		p[j] = scale * dot(q, qi, kp, ki + j * step, dt, d);
 		max = p[j] > max ? p[j] : max;
+		*top = p[j] > *top || isnan(p[j]) ? p[j] : *top;
 	}
 	for (int64_t j = j0; j <= j1; j++)
 		sum += p[j] = exp(p[j] - max);
@@ -153,8 +155,10 @@ ref_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 	int64_t q = (a->h + 2 * a->g) * a->d, rep = a->h / a->g;
 	double *p = ref_scratch(k, a->t);
 
-	for (int64_t b = 0; b < a->b; b++)
-		for (int64_t h = 0; h < a->h; h++)
+	for (int64_t h = 0; h < a->h; h++) {
+		double top = -INFINITY;
+
+		for (int64_t b = 0; b < a->b; b++)
 			for (int64_t t = 0; t < a->t; t++) {
 				int64_t n = b * a->t + t, s = b * a->t * q;
 				int64_t kh = s + (a->h + h / rep) * a->d;
@@ -165,8 +169,11 @@ ref_attn_fwd(struct kernels *k, const struct k_attn_fwd *a)
 					kh + a->g * a->d, q,
 					k_attn_first(a->start ? a->start[n] : 0,
 						     a->window, t), t, p, a->o,
-					(n * a->h + h) * a->d);
+					(n * a->h + h) * a->d, &top);
 			}
+		if (a->max_score)
+			a->max_score[h] = (float)top;
+	}
 }
 
 /* Gradients of one query: adds to g (T, Q), doubles, of its sequence. */
@@ -242,8 +249,10 @@ ref_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 	int64_t q = (a->h + 2 * a->g) * a->d, rep = a->h / a->g;
 	double *p = ref_scratch(k, a->p);
 
-	for (int64_t n = 0; n < a->n; n++)
-		for (int64_t h = 0; h < a->h; h++) {
+	for (int64_t h = 0; h < a->h; h++) {
+		double top = -INFINITY;
+
+		for (int64_t n = 0; n < a->n; n++) {
 			int64_t kh = (a->slot[n] * a->g + h / rep) * a->p *
 				     a->d;
 
@@ -251,6 +260,7 @@ ref_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 			       a->kc, kh, a->vc, kh, a->d,
 			       k_attn_first(0, a->window, a->pos[n]),
 			       a->pos[n], p,
-			       a->o, (n * a->h + h) * a->d);
+			       a->o, (n * a->h + h) * a->d, &top);
 		}
+	}
 }

@@ -83,6 +83,8 @@ ce_row(const struct k_ce_head *a, int64_t n, double *l)
 		(float)(max + log(sum) - l[a->target[n]]);
 	if (a->argmax)
 		a->argmax[n] = (int32_t)best;
+	if (a->max_logit)
+		a->max_logit[n] = isnan(sum) ? NAN : (float)max;
 	for (int64_t j = 0; j < a->v; j++) {
 		double z = max + log(sum);
 

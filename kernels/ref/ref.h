@@ -2,7 +2,8 @@
  * ref.h - the definition of every kernel, to be read along with kernels.h
  *
  * matmul.c: matmuls, the head and the loss; attn.c: RoPE, attention and the KV
- * cache; optim.c: sums and AdamW; rows.c: everything else.
+ * cache; optim.c: sums and AdamW; stats.c: statistics; rows.c: everything
+ * else.
  *
  * Plain loops over doubles; a value is rounded once, where it is stored.
  * Nothing here is fast or clever: if another table differs from ref, read

@@ -12,16 +12,23 @@ ref_embed_fwd(struct kernels *k, const struct k_embed_fwd *a)
 	(void)k;
 	for (int64_t n = 0; n < a->n; n++)
 		for (int64_t c = 0; c < a->c; c++)
-			a->y[n * a->c + c] = (float)(a->scale *
-				ref_get(a->w, a->dt, a->tok[n] * a->c + c));
+			a->y[n * a->c + c] = (float)ref_get(a->w, a->dt,
+				a->tok[n] * a->c + c);
 }
 
-/* Whether a row before n has the same token. */
-static int
-seen(const int32_t *tok, int64_t n)
+/* Row i in the order of the call. */
+static int64_t
+row_at(const struct k_embed_bwd *a, int64_t i)
 {
-	for (int64_t m = 0; m < n; m++)
-		if (tok[m] == tok[n])
+	return a->order ? a->order[i] : i;
+}
+
+/* Whether a row before place i has the same token. */
+static int
+seen(const struct k_embed_bwd *a, int64_t i)
+{
+	for (int64_t j = 0; j < i; j++)
+		if (a->tok[row_at(a, j)] == a->tok[row_at(a, i)])
 			return 1;
 	return 0;
 }
@@ -32,18 +39,18 @@ ref_embed_bwd(struct kernels *k, const struct k_embed_bwd *a)
 	(void)k;
 	if (!a->accumulate)
 		memset(a->dw, 0, (size_t)(a->v * a->c) * sizeof *a->dw);
-	for (int64_t n = 0; n < a->n; n++) {
-		float *dw = a->dw + a->tok[n] * a->c;
+	for (int64_t i = 0; i < a->n; i++) {
+		int32_t tok = a->tok[row_at(a, i)];
+		float *dw = a->dw + tok * a->c;
 
-		if (seen(a->tok, n))
+		if (seen(a, i))
 			continue;
 		for (int64_t c = 0; c < a->c; c++) {
 			double sum = dw[c];
 
-			for (int64_t m = n; m < a->n; m++)
-				if (a->tok[m] == a->tok[n])
-					sum += (double)a->scale *
-					       a->dx[m * a->c + c];
+			for (int64_t j = i; j < a->n; j++)
+				if (a->tok[row_at(a, j)] == tok)
+					sum += a->dx[row_at(a, j) * a->c + c];
 			dw[c] = (float)sum;
 		}
 	}

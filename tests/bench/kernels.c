@@ -94,7 +94,7 @@ static void
 run_embed_fwd(struct step *s)
 {
 	s->k->embed_fwd(s->k, &(struct k_embed_fwd){ .n = s->n, .c = s->p.c,
-		.dt = K_BF16, .w = s->head->data, .tok = s->tok, .scale = 1,
+		.dt = K_BF16, .w = s->head->data, .tok = s->tok,
 		.y = s->x });
 }
 
@@ -102,7 +102,7 @@ static void
 run_embed_bwd(struct step *s)
 {
 	s->k->embed_bwd(s->k, &(struct k_embed_bwd){ .n = s->n, .c = s->p.c,
-		.v = s->p.v, .tok = s->tok, .dx = s->dx, .scale = 1e-3f,
+		.v = s->p.v, .tok = s->tok, .dx = s->dx,
 		.dw = s->dw, .accumulate = 1 });
 }
 

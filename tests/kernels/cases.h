@@ -11,6 +11,28 @@
 
 #include "tests/kernels/kt.h"
 
+/* Rows sorted by token, stable. */
+static inline int32_t *
+kt_sorted(struct kt *t, const int32_t *tok, int64_t n)
+{
+	int32_t *x = xreallocarray(NULL, (size_t)n, sizeof *x);
+	int32_t *o = xreallocarray(NULL, (size_t)n, sizeof *o);
+	int32_t *p = kt_room(t, n, K_F32);
+
+	must_download(t->k, x, tok, (size_t)n * sizeof *x);
+	for (int64_t i = 0; i < n; i++) {
+		int64_t j = i;
+
+		for (; j > 0 && x[o[j - 1]] > x[i]; j--)
+			o[j] = o[j - 1];
+		o[j] = (int32_t)i;
+	}
+	kt_put(t, p, o, (size_t)n * sizeof *o);
+	free(x);
+	free(o);
+	return p;
+}
+
 static inline void
 embed_run(struct kt *t, int64_t n, int64_t c, int64_t v)
 {
@@ -18,16 +40,22 @@ embed_run(struct kt *t, int64_t n, int64_t c, int64_t v)
 	int32_t *tok = kt_ids(t, n, 0, v - 1, 0);
 	void *w = kt_in(t, v * c, t->dt, 1);
 	float *y = kt_room(t, n * c, K_F32), *dx = kt_in(t, n * c, K_F32, 1);
-	float *dw = kt_in(t, v * c, K_F32, 1);
+	float *dw = kt_in(t, v * c, K_F32, 1), *dw2 = kt_room(t, v * c, K_F32);
 	int acc = (int)kt_int(t, 0, 1);
+	int32_t *order = kt_sorted(t, tok, n);
 
+	kernels_copy(k, dw2, dw, (size_t)(v * c) * sizeof *dw);
 	k->embed_fwd(k, &(struct k_embed_fwd){ .n = n, .c = c, .dt = t->dt,
-		.w = w, .tok = tok, .scale = 1.5f, .y = y });
+		.w = w, .tok = tok, .y = y });
 	k->embed_bwd(k, &(struct k_embed_bwd){ .n = n, .c = c, .v = v,
-		.tok = tok, .dx = dx, .scale = 0.5f, .dw = dw,
+		.tok = tok, .dx = dx, .dw = dw,
+		.accumulate = acc });
+	k->embed_bwd(k, &(struct k_embed_bwd){ .n = n, .c = c, .v = v,
+		.tok = tok, .order = order, .dx = dx, .dw = dw2,
 		.accumulate = acc });
 	kt_out(t, "y", y, n, c, K_F32);
 	kt_out(t, "dw", dw, v, c, K_F32);
+	kt_out(t, "dw by order", dw2, v, c, K_F32);
 }
 
 static inline void
@@ -204,7 +232,7 @@ case_attn(struct kt *t)
 	int32_t *start = kt_int(t, 0, 2) ? kt_starts(t, b, n) : NULL;
 	int64_t window = kt_int(t, 0, 1) ? kt_int(t, 1, n) : 0;
 	void *qkv, *o, *dout, *dqkv;
-	float *lse;
+	float *lse, *max = kt_room(t, h, K_F32);
 
 	q = (h + 2 * g) * d;
 	qkv = kt_in(t, b * n * q, t->dt, 1.5);
@@ -214,9 +242,11 @@ case_attn(struct kt *t)
 	lse = kt_room(t, b * h * n, K_F32);
 	k->attn_fwd(k, &(struct k_attn_fwd){ .b = b, .t = n, .h = h, .g = g,
 		.d = d, .dt = t->dt, .qkv = qkv, .start = start,
-		.window = window, .scale = scale, .o = o, .lse = lse });
+		.window = window, .scale = scale, .o = o, .lse = lse,
+		.max_score = max });
 	kt_out(t, "o", o, b * n * h, d, t->dt);
 	kt_stat(t, "lse", lse, b * h * n);
+	kt_stat(t, "max_score", max, h);
 	kt_like(t, "o", o);
 	kt_like(t, "lse", lse);
 	k->attn_bwd(k, &(struct k_attn_bwd){ .b = b, .t = n, .h = h, .g = g,
@@ -355,14 +385,16 @@ head_run(struct kt *t, int64_t n, int64_t c, int64_t v, int64_t vp, int acc)
 	float *loss = kt_room(t, n, K_F32), *logz = kt_room(t, n, K_F32);
 	float *dw = kt_in(t, vp * c, K_F32, 0.01);
 	int32_t *arg = kt_room(t, n, K_F32);
+	float *max = kt_room(t, n, K_F32);
 
 	if (acc)	/* the gradient of padding is 0 before and after */
 		kernels_zero(k, dw + v * c,
 			     (size_t)((vp - v) * c) * sizeof *dw);
 	k->ce_head(k, &(struct k_ce_head){ .w = w, .n = n, .v = v, .h = h,
 		.target = target, .scale = 1.0f / (float)n, .zcoef = 1e-2f,
-		.loss = loss, .logz = logz, .argmax = arg, .dh = dh, .dw = dw,
-		.accumulate = acc });
+		.loss = loss, .logz = logz, .argmax = arg, .max_logit = max,
+		.dh = dh, .dw = dw, .accumulate = acc });
+	kt_stat(t, "max_logit", max, n);
 	kt_stat(t, "loss", loss, n);
 	kt_stat(t, "logz", logz, n);
 	kt_out(t, "argmax", arg, n, 1, K_F32)->kind = KT_BYTES;
@@ -498,6 +530,34 @@ case_flat(struct kt *t)
 		t->out[i].kind = KT_BYTES;
 }
 
+/* A struct of doubles and integers. */
+static inline void
+kt_out_stats(struct kt *t, const struct k_stats_out *s)
+{
+	kt_out(t, "sum", &s->sum, 1, 2, K_F32)->kind = KT_DOUBLE;
+	kt_out(t, "sumsq", &s->sumsq, 1, 2, K_F32)->kind = KT_DOUBLE;
+	kt_out(t, "min, max, tiny", &s->min, 1, 6, K_F32)->kind = KT_BYTES;
+	kt_out(t, "counts", &s->zeros, 1, 8, K_F32)->kind = KT_BYTES;
+}
+
+static inline void
+case_stats(struct kt *t)
+{
+	struct kernels *k = t->k;
+	int64_t rows = kt_size(t, 20, 300), cols = kt_size(t, 70, 900);
+	int64_t ld = cols + (kt_int(t, 0, 1) ? kt_int(t, 1, 40) : 0);
+	void *x = kt_near_one(t, rows * ld, t->dt);
+	struct k_stats_out *out = kt_room(t, 18, K_F32);
+	float *max = kt_room(t, cols, K_F32);
+
+	k->stats(k, &(struct k_stats){ .rows = rows, .cols = cols, .ld = ld,
+		.dt = t->dt, .x = x, .out = out });
+	k->colmax(k, &(struct k_colmax){ .rows = rows, .cols = cols,
+		.ld = ld, .dt = t->dt, .x = x, .out = max });
+	kt_out_stats(t, out);
+	kt_out(t, "colmax", max, 1, cols, K_F32)->kind = KT_BYTES;
+}
+
 struct kt_case {
 	const char *name;
 	void (*run)(struct kt *t);
@@ -516,6 +576,7 @@ static const struct kt_case kt_cases[] = {
 	{ "swiglu", case_swiglu, 12, 4 },
 	{ "ce_head", case_head, 16, 5 },
 	{ "update", case_update, 12, 4 },
+	{ "stats", case_stats, 12, 4 },
 	{ "flat", case_flat, 8, 3 },
 };
 

@@ -90,7 +90,7 @@ f_embed(void *ctx)
 	struct rows *s = ctx;
 
 	k->embed_fwd(k, &(struct k_embed_fwd){ .n = s->n, .c = s->c,
-		.dt = K_F32, .w = s->w, .tok = s->tok, .scale = 1.5f,
+		.dt = K_F32, .w = s->w, .tok = s->tok,
 		.y = s->y });
 	return dot(s->y, s->r, s->n * s->c);
 }
@@ -105,7 +105,7 @@ test_embed(void)
 	float *dw = normals(24, 1);
 
 	k->embed_bwd(k, &(struct k_embed_bwd){ .n = 5, .c = 6, .v = 4,
-		.tok = tok, .dx = s.r, .scale = 1.5f, .dw = dw });
+		.tok = tok, .dx = s.r, .dw = dw });
 	check("embed dw", f_embed, &s, s.w, 24, dw);
 }
 

@@ -21,10 +21,10 @@ static void
 embed_run(struct probe *p, struct kernels *k)
 {
 	k->embed_fwd(k, &(struct k_embed_fwd){ .n = p->n, .c = E_C,
-		.dt = p->dt, .w = p->in[0].p, .tok = p->id, .scale = 1,
+		.dt = p->dt, .w = p->in[0].p, .tok = p->id,
 		.y = p->out[0].p });
 	k->embed_bwd(k, &(struct k_embed_bwd){ .n = p->n, .c = E_C, .v = E_V,
-		.tok = p->id, .dx = p->in[1].p, .scale = 1,
+		.tok = p->id, .dx = p->in[1].p,
 		.dw = p->out[1].p });
 }
 

@@ -195,6 +195,79 @@ mean_is_over_targets(void **state)
 	end(&o);
 }
 
+/* The order of rows is stable, of each micro-batch, and changes no bit. */
+static void
+order(void **state)
+{
+	enum { N = 300, MICRO = 2 };
+	static const int32_t vocab[] = {1, 2000, 5000, 1 << 30};
+	struct batch b;
+	size_t i, j, k, n;
+
+	(void)state;
+	for (k = 0; k < 4; k++) {
+		batch_init(&b, 5, N);
+		for (i = 0; i < 5 * N; i++)
+			b.tok[i] = (int32_t)rng_below(2 + k, RNG_TEST, i % 400,
+						      (uint64_t)vocab[k]);
+		batch_sort(&b, MICRO);
+		assert_int_equal(b.sorted, MICRO);
+		for (i = 0; i < 5 * N; i += MICRO * N) {
+			const int32_t *o = b.order + i, *tok = b.tok + i;
+
+			n = i + MICRO * N > 5 * N ? N : MICRO * N;
+			for (j = 0; j < n; j++)
+				assert_in_range(o[j], 0, n - 1);
+			for (j = 1; j < n; j++)
+				assert_true(tok[o[j - 1]] < tok[o[j]] ||
+					    (tok[o[j - 1]] == tok[o[j]] &&
+					     o[j - 1] < o[j]));
+		}
+		batch_clear(&b);
+	}
+}
+
+static void
+order_same_bits(void **state)
+{
+	struct model_config c = {.vocab = VOCAB, .max_pos = T};
+	struct trainer_conf tc = {.seq_len = T, .batch_size = B,
+		.micro_batch = 2, .dtype = K_BF16,
+		.optim = {0.9, 0.95, 1e-8, 0, 0, 1}};
+	struct trainer_result r[3];
+	struct err e = {0};
+	struct batch b;
+	uint64_t n;
+	int i;
+
+	(void)state;
+	config_preset(&c, PRESET_1M);
+	c.layers = 1;
+	fill(&b);
+	for (i = 0; i < 3; i++) {
+		struct kernels *k = kernels_open("cpu", 1 + i, &e);
+		struct trainer t = {0};
+
+		assert_non_null(k);
+		assert_int_equal(trainer_init(&t, k, &c, &tc, &e), 0);
+		assert_int_equal(llama_flat_init(t.m, 1, 0.02, 1,
+						 t.opt.master, &e), 0);
+		llama_set(t.m, t.opt.master);
+		if (i > 0)
+			batch_sort(&b, 2);
+		for (n = 1; n <= 5; n++)
+			assert_int_equal(trainer_step(&t, &b, 1e-2, n, &r[i],
+						      &e), 0);
+		assert_true(memcmp(&r[i].loss, &r[0].loss, sizeof r->loss) ==
+			    0);
+		assert_true(memcmp(&r[i].grad_norm, &r[0].grad_norm,
+				   sizeof r->grad_norm) == 0);
+		trainer_clear(&t);
+		k->close(k);
+	}
+	batch_clear(&b);
+}
+
 /* A fault: number x in a row of a tensor, and where it must be found. */
 struct fault {
 	const char *tensor;
@@ -299,6 +372,8 @@ main(void)
 		cmocka_unit_test(steps),
 		cmocka_unit_test(a_step_waits_once),
 		cmocka_unit_test(mean_is_over_targets),
+		cmocka_unit_test(order),
+		cmocka_unit_test(order_same_bits),
 		cmocka_unit_test(first_bad),
 	};
 
