@@ -102,7 +102,7 @@ report_start(const struct job *j)
 	fprintf(stderr, "%s: %lld parameters, %s, kernels %s (%s), %d threads,"
 		" peak %.3f TFLOP/s, about %lld MB\n", j->run.path,
 		(long long)config_params(&j->c),
-		j->o.dtype == K_BF16 ? "bf16" : "fp32", k->name, k->isa,
+		kdtype_name((enum kdtype)j->o.dtype), k->name, k->isa,
 		k->threads, j->peak / 1e12,
 		(long long)(trainer_bytes(j->tr.k, &j->tr.c, &j->c) / 1000000));
 	fprintf(stderr, "%s: step %llu of %lld, %llu windows of %lld tokens,"

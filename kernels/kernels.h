@@ -37,22 +37,24 @@
  *	V vocabulary, Vp padded vocabulary (rows of the weight)
  * Arrays are dense and row-major: element (n, c) of (N, C) is at n*C + c.
  *
- * Types.  dt is the compute type, K_F32 or K_BF16: the type of weights and
- * activations.  The residual stream (N, C) and its gradient are f32 in both
+ * Types.  dt is the compute type, K_F32, K_BF16 or K_F16: the type of weights
+ * and activations.  The residual stream (N, C) and its gradient are f32 in all
  * modes, as are all weight gradients, master weights, moments, losses and
  * statistics.  Sums are accumulated in f32 or better and rounded once, to
- * nearest even, where the result is stored.  bf16 matmuls may flush
- * subnormals to zero.
+ * nearest even, where the result is stored; in fp16, 65520 and more becomes
+ * infinity.  bf16 matmuls may flush subnormals to zero.  Gradients in fp16
+ * lose bits below 6e-5 and vanish below 3e-8: callers scale the loss.
  *
  * Tolerance against ref, for each row of an output (its last dimension; in
  * attention and RoPE a head of it): the root mean square of y - ref is at most
  *	tol * rms(row of ref) + 3e-6 * rms(all of ref)
- * and no number is off by more than 16 times that.  tol is 1e-5 in fp32 and
- * 1e-2 in bf16 (storing a value costs up to 4e-3; attention and loss also
- * round intermediate probabilities).  The second term is for sums that cancel.
- * loss, logz, lse, rstd, max_logit and max_score are statistics: in both
- * types, |y - ref| <= 1e-5 * (1 + |ref|), for the loss 1e-5 * (1 + |logz|).
- * Master weights and moments have the tol of fp32 in both.  Ids are equal.
+ * and no number is off by more than 16 times that.  tol is 1e-5 in fp32, 1e-2
+ * in bf16 (storing a value costs up to 4e-3; attention and loss also round
+ * intermediate probabilities) and 2e-3 in fp16 (5e-4, its subnormals 3e-8).
+ * The second term is for sums that cancel.  loss, logz, lse, rstd, max_logit
+ * and max_score are statistics: in all types, |y - ref| <= 1e-5 * (1 + |ref|),
+ * for the loss 1e-5 * (1 + |logz|).  Master weights and moments have the tol of
+ * fp32 in all.  Ids are equal.
  *
  * NaN reaches every number that depends on it, in attention also the rest of
  * a head's row, and of the gradients of the rows that it sees.  Infinity goes

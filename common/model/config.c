@@ -458,7 +458,10 @@ put_window(struct buf *b, const struct model_config *c)
 void
 config_json(const struct model_config *c, struct buf *b)
 {
-	const char *dt = c->bf16 ? "bfloat16" : "float32";
+	static const char *const names[] = {
+		[K_F32] = "float32", [K_BF16] = "bfloat16",
+		[K_F16] = "float16" };
+	const char *dt = names[c->dtype];
 
 	buf_printf(b, "{\n  \"architectures\": [\"%s\"],\n"
 		   "  \"model_type\": \"%s\",\n"

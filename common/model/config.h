@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "kernels/dtype.h"
 #include "model/rope.h"
 
 enum { CONFIG_EOS = 8 };	/* most EOS ids that a model can have */
@@ -46,14 +47,14 @@ struct model_config {
 	int64_t bos, eos;	/* id or -1 */
 	int64_t eos_more[CONFIG_EOS - 1];	/* other EOS ids */
 	int neos_more;
-	int bf16;		/* dtype in config_json(): 1 bf16, 0 float32 */
+	enum kdtype dtype;	/* in config_json() */
 };
 
 enum preset { PRESET_NONE, PRESET_1M, PRESET_10M, PRESET_124M, PRESET_500M,
 	PRESET_1B, PRESET_COUNT };
 extern const char *const config_presets[];	/* "none", "1M", ..., NULL */
 
-/* Set the shape; vocab, max_pos, bos, eos, bf16, init_std do not change. */
+/* Set the shape; vocab, max_pos, bos, eos, dtype, init_std do not change. */
 void config_preset(struct model_config *c, enum preset p);
 
 /* Do the sizes fit each other?  -1 names the ones that do not. */

@@ -151,7 +151,7 @@ check_finite(const struct st_tensor *f, uint64_t at, const float *x, size_t n,
 	return 0;
 }
 
-/* Copy f to dst, as float or bf16; weights must be finite. */
+/* Copy f to dst, in type dt; weights must be finite. */
 static int
 send_tensor(const struct llama *m, const struct st_tensor *f, int weights,
 	    char *dst, enum kdtype dt, struct err *e)
@@ -168,12 +168,12 @@ send_tensor(const struct llama *m, const struct st_tensor *f, int weights,
 		rc = st_f32(f, at, n, x, e);
 		if (rc == 0 && weights)
 			rc = check_finite(f, at, x, n, e);
-		if (rc == 0 && dt == K_BF16)
+		if (rc == 0 && dt != K_F32)
 			for (i = 0; i < n; i++) {
 				float v;
 
 				memcpy(&v, x + i, sizeof v);
-				h[i] = bf16_from_f32(v);
+				kdtype_set(h, dt, (int64_t)i, v);
 			}
 		if (rc == 0) {
 			kernels_upload(k, dst + at * kdtype_size(dt), x,

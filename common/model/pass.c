@@ -186,7 +186,7 @@ norm_bwd(struct pass *p, const struct pass_batch *b, size_t w,
 		.n = b->b * p->t, .c = p->m->c.hidden, .dt = p->m->dt,
 		.dy = p->dh, .x = x, .w = p->m->param[w].data, .rstd = rstd,
 		.dx = p->dx, .dx_accumulate = dx_accumulate,
-		.dxc = p->m->dt == K_BF16 ? p->dxc : NULL,
+		.dxc = p->m->dt != K_F32 ? p->dxc : NULL,
 		.dw = grad_of(p, b, w), .dw_accumulate = b->accumulate});
 }
 

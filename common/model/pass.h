@@ -5,11 +5,11 @@
  * on the table of kernels and returns; results are on the host after a
  * download or sync.  Windows are independent, with positions 0..T-1 each.
  *
- * Memory in bytes per token, with s bytes per number (2 in bf16, 4 in fp32)
+ * Memory in bytes per token, with s bytes per number (4 in fp32, else 2)
  * and Q = (H + 2G) D:
  *	kept per layer:	8C + 8 + 4H + s (2C + Q + HD + 2F), with QK-norm s Q
  *			more
- *	scratch:	8C + 8 + s (2C + F + max(F, HD) + Q), in bf16 2C more
+ *	scratch:	8C + 8 + s (2C + F + max(F, HD) + Q), if s is 2 2C more
  */
 #ifndef ASSAY_PASS_H
 #define ASSAY_PASS_H

@@ -41,8 +41,7 @@ bad_column(struct search *s, const void *x, enum kdtype dt, int64_t cols)
 			break;
 		}
 		for (i = 0; i < n; i++) {
-			ok = isfinite(dt == K_F32 ? ((float *)s->host)[i] :
-				bf16_to_f32(((uint16_t *)s->host)[i]));
+			ok = isfinite(kdtype_get(s->host, dt, i));
 			if (!ok)
 				return (at + i) % cols;
 		}

@@ -31,7 +31,7 @@ struct pass {
 	void *dqkv;		/* (N, Q) */
 	void *dh;		/* (N, C) */
 	float *dx;		/* (N, C) */
-	void *dxc;		/* (N, C) dx in bf16; fp32: dx itself */
+	void *dxc;		/* (N, C) dx in 16 bits; fp32: dx itself */
 	int32_t *pos;		/* (N) */
 	void *block;		/* all of it: one allocation */
 };

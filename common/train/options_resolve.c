@@ -261,7 +261,7 @@ options_resolve(struct options *o, const char *folder, int64_t vocab,
 	/* dynamic RoPE depends on it: a window is a text of seq_len tokens */
 	if (c->max_pos < o->seq_len && c->rope.type != ROPE_DYNAMIC)
 		c->max_pos = o->seq_len;
-	c->bf16 = o->dtype == K_BF16;
+	c->dtype = (enum kdtype)o->dtype;
 	store_shape(o, c);
 	if (o->min_lr < 0)
 		o->min_lr = o->lr / 10;

@@ -160,7 +160,7 @@ static int
 check_weights(const char *dir, const struct llama *m, struct err *e)
 {
 	struct st *s = st_open(dir, e);
-	enum st_dtype d = m->dt == K_BF16 ? ST_BF16 : ST_F32;
+	enum st_dtype d = state_dtype(m->dt);
 	size_t i;
 	int rc = s ? llama_match(m, s, e) : -1;
 

@@ -8,6 +8,7 @@
 
 #include "model/optim.h"
 #include "order/plan.h"
+#include "record/safetensors.h"
 #include "record/vocab.h"
 #include "train/options.h"
 
@@ -51,6 +52,13 @@ struct state_src {
 int state_room(const char *run, const struct state_src *s, struct err *e);
 
 #define SAVE_SHARD UINT64_C(5000000000)	/* as transformers has it */
+
+/* The type of weights in a checkpoint: that of the model. */
+static inline enum st_dtype
+state_dtype(enum kdtype dt)
+{
+	return dt == K_F32 ? ST_F32 : dt == K_BF16 ? ST_BF16 : ST_F16;
+}
 
 struct save_conf {
 	uint64_t shard_bytes;	/* most in a file of weights; 0: SAVE_SHARD */

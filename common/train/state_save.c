@@ -153,7 +153,7 @@ to_ckpt(void *ctx, const void *p, size_t bytes, struct err *e)
 static int
 put_header(struct state_save *x, const struct part *p, struct err *e)
 {
-	enum st_dtype d = !p->weights || x->m->dt == K_F32 ? ST_F32 : ST_BF16;
+	enum st_dtype d = p->weights ? state_dtype(x->m->dt) : ST_F32;
 	size_t n = p->to - p->from, sets = p->weights ? 1 : SETS, i;
 	struct st_tensor *v = xcalloc(n * sets, sizeof *v);
 	char (*name)[100] = xcalloc(n * sets, sizeof *name);

@@ -57,10 +57,7 @@ static void
 set_nan(void *x, enum kdtype dt, int64_t row, int64_t d)
 {
 	for (int64_t i = row * d; i < (row + 1) * d; i++)
-		if (dt == K_BF16)
-			((uint16_t *)x)[i] = bf16_from_f32(NAN);
-		else
-			((float *)x)[i] = NAN;
+		kdtype_set(x, dt, i, NAN);
 }
 
 /*

@@ -59,7 +59,7 @@ struct cpu {
 	struct cpu_scratch *work;	/* threads: oneDNN's own */
 	struct cpu_sizes want;
 	size_t grown;		/* times that memory grew or a plan was made */
-	double peak[2];		/* measured rate by kdtype; 0: not yet */
+	double peak[K_TYPES];	/* measured rate by kdtype; 0: not yet */
 };
 
 static inline struct cpu *
@@ -144,10 +144,11 @@ cpu_finite(const void *p, enum kdtype dt, int64_t n)
 	const uint16_t *h = p;
 	const float *f = p;
 	int bad = 0;
+	uint16_t top = dt == K_BF16 ? 0x7f80 : 0x7c00;	/* the exponent */
 
-	if (dt == K_BF16)
+	if (dt != K_F32)
 		for (int64_t i = 0; i < n; i++)
-			bad |= (h[i] & 0x7f80) == 0x7f80;
+			bad |= (h[i] & top) == top;
 	else
 		for (int64_t i = 0; i < n; i++)
 			bad |= !__builtin_isfinite(f[i]);

@@ -15,7 +15,7 @@
  *    another thread reads.
  *
  * A primitive uses the first form for which oneDNN has fast code: B packed, B
- * plain, or bf16 widened to f32 (exact, then multiplied as f32).  Which
+ * plain, or bf16 or fp16 widened to f32 (exact, then multiplied so).  Which
  * layouts and strides the fast code accepts depends on the processor and on
  * oneDNN's version: the AMX code of 2.6 refuses rows with gaps between them.
  * Where all of it refuses, oneDNN silently falls back to reference loops that
@@ -255,7 +255,7 @@ memory_new(dnnl_engine_t eng, cmd_t md)
 static dnnl_data_type_t
 type_of(enum kdtype dt)
 {
-	return dt == K_BF16 ? dnnl_bf16 : dnnl_f32;
+	return dt == K_BF16 ? dnnl_bf16 : dt == K_F16 ? dnnl_f16 : dnnl_f32;
 }
 
 static md_t
@@ -330,7 +330,7 @@ plan_make(struct cpu *c, struct prim *g, cmd_t packed)
 	enum kdtype cdt = wide ? K_F32 : s->cdt;
 	int64_t lda = wide ? (s->ta ? s->m : s->k) : s->lda;
 	int64_t ldb = wide ? (s->tb ? s->k : s->n) : s->ldb;
-	int64_t ldc = wide && s->cdt == K_BF16 ? s->n : s->ldc;
+	int64_t ldc = wide && s->cdt != K_F32 ? s->n : s->ldc;
 	dnnl_primitive_attr_t attr;
 	dnnl_post_ops_t po;
 	md_t a = md_tile(s->m, s->k, dt, lda, s->ta);
@@ -360,7 +360,7 @@ plan_make(struct cpu *c, struct prim *g, cmd_t packed)
 static void
 plan_choose(struct cpu *c, struct prim *g, enum form form, cmd_t packed)
 {
-	enum form last = g->s.dt == K_BF16 ? WIDE : PLAIN;
+	enum form last = g->s.dt != K_F32 ? WIDE : PLAIN;
 
 	for (g->form = form;; g->form++) {
 		plan_make(c, g, packed);
@@ -409,7 +409,7 @@ plan_memory(struct cpu *c, struct prim *g)
 	};
 	int64_t m = g->s.m, n = g->s.n, k = g->s.k;
 	size_t wide = g->form == WIDE ? 256 + 4 *
-		(size_t)(m * k + k * n + (g->s.cdt == K_BF16 ? m * n : 0)) : 0;
+		(size_t)(m * k + k * n + (g->s.cdt != K_F32 ? m * n : 0)) : 0;
 
 	g->mem = xcalloc((size_t)c->threads, sizeof *g->mem);
 	for (int t = 0; t < c->threads; t++)
@@ -420,6 +420,20 @@ plan_memory(struct cpu *c, struct prim *g)
 		md_of(g->pd, dnnl_query_scratchpad_md));
 	g->pad = (g->pad + 63) & ~(size_t)63;
 	cpu_want(&c->want.work, g->pad + wide + 64);
+}
+
+/*
+ * Whether oneDNN can multiply numbers of a type; fp16 since version 3, with
+ * sums in f32, on processors with AVX512-FP16.
+ */
+static int
+has_type(const struct cpu *c, enum kdtype dt)
+{
+#if defined(__x86_64__) && DNNL_VERSION_MAJOR >= 3
+	if (dt == K_F16 && c->isa == ISA_AMX)
+		return __builtin_cpu_supports("avx512fp16") != 0;
+#endif
+	return dt == K_F32 || (dt == K_BF16 && c->isa >= ISA_AVX512_BF16);
 }
 
 static struct prim *
@@ -433,7 +447,7 @@ plan_new(struct cpu *c, const struct gemm_shape *s)
 	g->s = *s;
 	if (form == PACKED && s->k >= LONG_SUM)
 		form = PLAIN;
-	if (s->dt == K_BF16 && c->isa < ISA_AVX512_BF16)
+	if (!has_type(c, s->dt))
 		form = WIDE;
 	if (form == PACKED) {
 		struct gemm_shape p = pack_shape(s);
@@ -477,14 +491,14 @@ prim_nth(const struct cpu *c, size_t i, struct gemm_shape *s)
 	return p->v[i];
 }
 
-/* Widen a dense or strided tile of bf16 to dense f32, rows in memory. */
+/* Widen a dense or strided tile of 16 bits to dense f32, rows in memory. */
 static float *
-widen(struct cpu *c, const void *p, int64_t rows, int64_t cols, int64_t ld,
-      float *to)
+widen(struct cpu *c, const void *p, enum kdtype dt, int64_t rows, int64_t cols,
+      int64_t ld, float *to)
 {
 	for (int64_t i = 0; i < rows; i++)
-		c->vec->cast(cpu_at(p, K_BF16, i * ld), K_BF16, to + i * cols,
-			     K_F32, cols);
+		c->vec->cast(cpu_at(p, dt, i * ld), dt, to + i * cols, K_F32,
+			     cols);
 	return to + rows * cols;
 }
 
@@ -506,7 +520,7 @@ execute(struct cpu *c, const struct prim *g, int thread, const void *a,
 				     OPERANDS, args));
 }
 
-/* bf16 operands without fast code for bf16. */
+/* Operands of 16 bits without fast code for their type. */
 static void
 execute_wide(struct cpu *c, const struct prim *g, int thread, const void *a,
 	     const void *b, void *y)
@@ -514,18 +528,20 @@ execute_wide(struct cpu *c, const struct prim *g, int thread, const void *a,
 	const struct gemm_shape *s = &g->s;
 	float *wa = (float *)(void *)(c->work[thread].p + g->pad), *wb, *wy;
 
-	wb = widen(c, a, s->ta ? s->k : s->m, s->ta ? s->m : s->k, s->lda, wa);
-	wy = widen(c, b, s->tb ? s->n : s->k, s->tb ? s->k : s->n, s->ldb, wb);
+	wb = widen(c, a, s->dt, s->ta ? s->k : s->m, s->ta ? s->m : s->k,
+		   s->lda, wa);
+	wy = widen(c, b, s->dt, s->tb ? s->n : s->k, s->tb ? s->k : s->n,
+		   s->ldb, wb);
 	if (s->cdt == K_F32) {
 		execute(c, g, thread, wa, wb, y);
 		return;
 	}
 	if (s->accumulate)
-		widen(c, y, s->m, s->n, s->ldc, wy);
+		widen(c, y, s->cdt, s->m, s->n, s->ldc, wy);
 	execute(c, g, thread, wa, wb, wy);
 	for (int64_t i = 0; i < s->m; i++)
 		c->vec->cast(wy + i * s->n, K_F32,
-			     cpu_at(y, K_BF16, i * s->ldc), K_BF16, s->n);
+			     cpu_at(y, s->cdt, i * s->ldc), s->cdt, s->n);
 }
 
 void

@@ -151,7 +151,8 @@ dlogits(struct head *h, int64_t j)
 		const struct stat *s = &h->stat[n * h->w->fwd.n + j];
 		void *e = cpu_at(h->e, dt, n * h->vp + at);
 		float f = h->zscale[n] == 0 ? 0 :
-			h->zscale[n] * expf(s->max - a->logz[row]);
+			h->zscale[n] * expf(s->max - a->logz[row]) /
+			vec_exp_unit(dt);
 
 		if (f == 0)
 			memset(e, 0, (size_t)ids * kdtype_size(dt));
@@ -162,8 +163,8 @@ dlogits(struct head *h, int64_t j)
 		if (dt == K_F32)
 			((float *)e)[t - at] -= a->scale;
 		else	/* p - 1 in f32: exact where p is nearly 1 */
-			((uint16_t *)e)[t - at] = bf16_from_f32(h->zscale[n] *
-				expf(-a->loss[row]) - a->scale);
+			kdtype_set(e, dt, t - at, h->zscale[n] *
+				   expf(-a->loss[row]) - a->scale);
 	}
 }
 

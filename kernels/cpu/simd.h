@@ -33,9 +33,10 @@ enum { SUBNORMAL = 0x20 };	/* a class of _mm512_fpclass_ps_mask() */
 
 #define FORCE static inline __attribute__((always_inline, unused))
 
-/* An inlined f(..., dt) for each of the two types, a constant in each. */
+/* An inlined f(..., dt) for each of the types, a constant in each. */
 #define BY_TYPE(dt, f, ...) \
-	((dt) == K_BF16 ? f(__VA_ARGS__, K_BF16) : f(__VA_ARGS__, K_F32))
+	((dt) == K_BF16 ? f(__VA_ARGS__, K_BF16) : \
+	 (dt) == K_F16 ? f(__VA_ARGS__, K_F16) : f(__VA_ARGS__, K_F32))
 
 typedef float vf __attribute__((vector_size(VL * 4), may_alias));
 typedef int32_t vi __attribute__((vector_size(VL * 4), may_alias));
@@ -87,6 +88,39 @@ vf_to_bf16(vf x)
 	return __builtin_convertvector(r, vh);
 }
 
+/* fp16 has instructions since AVX2; they round as f16_from_f32() does. */
+FORCE vf
+vf_from_f16(vh h)
+{
+#if defined(__AVX512F__)
+	return (vf)_mm512_cvtph_ps((__m256i)h);
+#elif defined(__AVX2__)
+	return (vf)_mm256_cvtph_ps((__m128i)h);
+#else
+	vf x;
+
+	for (int i = 0; i < VL; i++)
+		x[i] = f16_to_f32(h[i]);
+	return x;
+#endif
+}
+
+FORCE vh
+vf_to_f16(vf x)
+{
+#if defined(__AVX512F__)
+	return (vh)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__AVX2__)
+	return (vh)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
+#else
+	vh h;
+
+	for (int i = 0; i < VL; i++)
+		h[i] = f16_from_f32(x[i]);
+	return h;
+#endif
+}
+
 /* VL numbers of type dt from element i on. */
 FORCE vf
 ld(const void *p, enum kdtype dt, int64_t i)
@@ -96,7 +130,7 @@ ld(const void *p, enum kdtype dt, int64_t i)
 	if (dt == K_F32)
 		return vf_load((const float *)p + i);
 	memcpy(&h, (const uint16_t *)p + i, sizeof h);
-	return vf_from_bf16(h);
+	return dt == K_BF16 ? vf_from_bf16(h) : vf_from_f16(h);
 }
 
 FORCE void
@@ -108,7 +142,7 @@ st(void *p, enum kdtype dt, int64_t i, vf x)
 		vf_store((float *)p + i, x);
 		return;
 	}
-	h = vf_to_bf16(x);
+	h = dt == K_BF16 ? vf_to_bf16(x) : vf_to_f16(x);
 	memcpy((uint16_t *)p + i, &h, sizeof h);
 }
 

@@ -24,6 +24,13 @@ struct vec_adamw {
 
 enum { VEC_SPLIT = 512, VEC_PART = 2 };
 
+/* fp16 keeps exponentials times 2^15, since below 6e-5 it loses bits. */
+static inline float
+vec_exp_unit(enum kdtype dt)
+{
+	return dt == K_F16 ? 0x1p15f : 1;
+}
+
 struct vec {
 	/* y += scale * x over n numbers. */
 	void (*row_add)(float *y, const float *x, float scale, int64_t n);
@@ -75,7 +82,7 @@ struct vec {
 	/*
 	 * One row of a tile of logits: *max, *arg its first place (where arg
 	 * is not NULL), and the sum of exp(l - max); e gets exp(l - max)
-	 * where it is not NULL.
+	 * times vec_exp_unit(dt) where it is not NULL.
 	 */
 	float (*ce_stats)(const float *l, void *e, enum kdtype dt, int64_t n,
 			  float *max, int64_t *arg);

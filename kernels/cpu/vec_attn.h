@@ -2,19 +2,20 @@
  * vec_attn.h - vector loops between the matmuls of attention and loss
  */
 
-static float
-dot_any(const void *x, const void *y, enum kdtype dt, int64_t n)
+FORCE float
+dot_body(const void *x, const void *y, int64_t n, enum kdtype dt)
 {
 	vf s = {0};
 
-	if (dt == K_BF16)
-		for (int64_t i = 0; i < n; i += VL)
-			s += ldn(x, K_BF16, i, n - i) *
-			     ldn(y, K_BF16, i, n - i);
-	else
-		for (int64_t i = 0; i < n; i += VL)
-			s += ldn(x, K_F32, i, n - i) * ldn(y, K_F32, i, n - i);
+	for (int64_t i = 0; i < n; i += VL)
+		s += ldn(x, dt, i, n - i) * ldn(y, dt, i, n - i);
 	return vf_sum(s);
+}
+
+static float
+dot_any(const void *x, const void *y, enum kdtype dt, int64_t n)
+{
+	return BY_TYPE(dt, dot_body, x, y, n);
 }
 
 /* Lanes i + lane in [lo, hi). */
@@ -139,7 +140,7 @@ ce_stats_body(const float *l, void *e, int64_t n, float *max, int64_t *arg,
 			x = vf_sel(lanes_in(i, 0, n), x, vf_set(0));
 		sum += x;
 		if (e)
-			stn(e, dt, i, n - i, x);
+			stn(e, dt, i, n - i, vec_exp_unit(dt) * x);
 	}
 	return vf_sum(sum);
 }
@@ -151,13 +152,15 @@ ce_stats(const float *l, void *e, enum kdtype dt, int64_t n, float *max,
 	return BY_TYPE(dt, ce_stats_body, l, e, n, max, arg);
 }
 
+FORCE void
+ce_scale_body(void *e, float f, int64_t n, enum kdtype dt)
+{
+	for (int64_t i = 0; i < n; i += VL)
+		stn(e, dt, i, n - i, f * ldn(e, dt, i, n - i));
+}
+
 static void
 ce_scale(void *e, enum kdtype dt, float f, int64_t n)
 {
-	if (dt == K_BF16)
-		for (int64_t i = 0; i < n; i += VL)
-			stn(e, K_BF16, i, n - i, f * ldn(e, K_BF16, i, n - i));
-	else
-		for (int64_t i = 0; i < n; i += VL)
-			stn(e, K_F32, i, n - i, f * ldn(e, K_F32, i, n - i));
+	BY_TYPE(dt, ce_scale_body, e, f, n);
 }

@@ -91,16 +91,9 @@ matvec_block(const struct k_matmul_fwd *a, enum kdtype dt, int64_t o,
 			int64_t at = (n + m) * a->w->out + o + j;
 			float y = vf_sum(sum[j][m]);
 
-			if (a->ydt == K_F32) {
-				if (a->add)
-					y += ((const float *)a->add)[at];
-				((float *)a->y)[at] = y;
-				continue;
-			}
 			if (a->add)
-				y += bf16_to_f32(
-					((const uint16_t *)a->add)[at]);
-			((uint16_t *)a->y)[at] = bf16_from_f32(y);
+				y += kdtype_get(a->add, a->ydt, at);
+			kdtype_set(a->y, a->ydt, at, y);
 		}
 }
 

@@ -70,7 +70,7 @@ count_same(const void *x, const void *y, enum kdtype dt, int64_t n)
 	int64_t same = 0;
 
 	for (int64_t i = 0; i < n; i++)
-		same += dt == K_BF16 ? hx[i] == hy[i] : fx[i] == fy[i];
+		same += dt != K_F32 ? hx[i] == hy[i] : fx[i] == fy[i];
 	return same;
 }
 

@@ -27,17 +27,13 @@ double *ref_scratch(struct kernels *k, int64_t n);
 static inline double
 ref_get(const void *p, enum kdtype dt, int64_t i)
 {
-	return dt == K_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
-			    : ((const float *)p)[i];
+	return kdtype_get(p, dt, i);
 }
 
 static inline void
 ref_set(void *p, enum kdtype dt, int64_t i, double x)
 {
-	if (dt == K_BF16)
-		((uint16_t *)p)[i] = bf16_from_f32((float)x);
-	else
-		((float *)p)[i] = (float)x;
+	kdtype_set(p, dt, i, (float)x);
 }
 
 #endif

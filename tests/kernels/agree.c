@@ -2,7 +2,7 @@
  * agree.c - every entry of the cpu table against ref
  *
  * Random shapes, odd ones and ones of several tiles (cases.h), and shapes of
- * real runs (real.h), in fp32 and bf16, for each instruction set of this
+ * real runs (real.h), in each type, for each instruction set of this
  * processor.  ref runs once, before the process of each table starts.
  * Tolerances are those of kernels.h.
  */
@@ -13,14 +13,14 @@
 enum { SEEDS = 24 };
 
 /* What ref computed, by type and seed: small shapes, then big ones. */
-typedef struct kt ref_runs[2][SEEDS];
+typedef struct kt ref_runs[K_TYPES][SEEDS];
 
 static ref_runs refs[KT_CASES], real_refs[KT_REAL];
 
 static void
 run_ref(struct kernels *ref, const struct kt_case *c, ref_runs runs)
 {
-	for (int dt = K_F32; dt <= K_BF16; dt++)
+	for (int dt = 0; dt < K_TYPES; dt++)
 		for (int s = 0; s < c->small + c->big; s++) {
 			struct kt *t = &runs[dt][s];
 
@@ -48,7 +48,7 @@ static void
 compare(const char *name, struct kernels *k, const struct kt_case *c, int n,
 	ref_runs runs)
 {
-	for (int dt = K_F32; dt <= K_BF16; dt++) {
+	for (int dt = 0; dt < K_TYPES; dt++) {
 		double worst = 0;
 
 		for (int s = 0; s < n; s++) {
@@ -61,7 +61,7 @@ compare(const char *name, struct kernels *k, const struct kt_case *c, int n,
 			kt_clear(&t);
 		}
 		tap_ok(worst <= 1, "%s %s %s: %.2g of the tolerance", name,
-		       c->name, dt == K_BF16 ? "bf16" : "fp32", worst);
+		       c->name, kdtype_name((enum kdtype)dt), worst);
 	}
 }
 

@@ -386,12 +386,14 @@ head_run(struct kt *t, int64_t n, int64_t c, int64_t v, int64_t vp, int acc)
 	float *dw = kt_in(t, vp * c, K_F32, 0.01);
 	int32_t *arg = kt_room(t, n, K_F32);
 	float *max = kt_room(t, n, K_F32);
+	/* fp16 needs a scale of the loss */
+	float scale = (t->dt == K_F16 ? 1024.0f : 1.0f) / (float)n;
 
 	if (acc)	/* the gradient of padding is 0 before and after */
 		kernels_zero(k, dw + v * c,
 			     (size_t)((vp - v) * c) * sizeof *dw);
 	k->ce_head(k, &(struct k_ce_head){ .w = w, .n = n, .v = v, .h = h,
-		.target = target, .scale = 1.0f / (float)n, .zcoef = 1e-2f,
+		.target = target, .scale = scale, .zcoef = 1e-2f,
 		.loss = loss, .logz = logz, .argmax = arg, .max_logit = max,
 		.dh = dh, .dw = dw, .accumulate = acc });
 	kt_stat(t, "max_logit", max, n);
@@ -513,17 +515,18 @@ case_flat(struct kt *t)
 	struct kernels *k = t->k;
 	int64_t n = kt_size(t, 100, 100000);
 	float *g = kt_in(t, n, K_F32, 1), *back = kt_room(t, n, K_F32);
-	void *h = kt_room(t, n, K_BF16);
+	enum kdtype half = t->dt == K_F16 ? K_F16 : K_BF16;
+	void *h = kt_room(t, n, half);
 	float *f = kt_in(t, n, K_F32, 1);
 
 	k->cast(k, &(struct k_cast){ .n = n, .src = g, .sdt = K_F32, .dst = h,
-		.ddt = K_BF16 });
-	k->cast(k, &(struct k_cast){ .n = n, .src = h, .sdt = K_BF16,
+		.ddt = half });
+	k->cast(k, &(struct k_cast){ .n = n, .src = h, .sdt = half,
 		.dst = back, .ddt = K_F32 });
 	kernels_copy(k, f, g, (size_t)n * sizeof *g);
 	kernels_zero(k, g, (size_t)(n / 2) * sizeof *g);
-	kt_out(t, "bf16", h, 1, n, K_BF16);
-	kt_out(t, "f32 of bf16", back, 1, n, K_F32);
+	kt_out(t, "half", h, 1, n, half);
+	kt_out(t, "f32 of half", back, 1, n, K_F32);
 	kt_out(t, "copy", f, 1, n, K_F32);
 	kt_out(t, "zeroed", g, 1, n, K_F32);
 	for (int i = 0; i < t->nout; i++)

@@ -9,7 +9,7 @@
 static inline double
 kt_tolerance(enum kdtype dt)
 {
-	return dt == K_F32 ? 1e-5 : 1e-2;
+	return dt == K_F32 ? 1e-5 : dt == K_BF16 ? 1e-2 : 2e-3;
 }
 
 /* The root mean square of n numbers of o from i on. */

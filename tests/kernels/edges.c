@@ -22,17 +22,13 @@ static const char *table;
 static void
 put(void *p, int64_t i, float x)
 {
-	if (dt == K_BF16)
-		((uint16_t *)p)[i] = bf16_from_f32(x);
-	else
-		((float *)p)[i] = x;
+	kdtype_set(p, dt, i, x);
 }
 
 static float
 get(const void *p, int64_t i)
 {
-	return dt == K_BF16 ? bf16_to_f32(((const uint16_t *)p)[i]) :
-		((const float *)p)[i];
+	return kdtype_get(p, dt, i);
 }
 
 /* Host tables only: device memory is written directly. */
@@ -59,13 +55,16 @@ fill(void *p, int64_t from, int64_t n, float x)
 static const char *
 type(void)
 {
-	return dt == K_BF16 ? "bf16" : "fp32";
+	return kdtype_name(dt);
 }
 
 static int
 near(float x, float y)
 {
-	return fabsf(x - y) <= (dt == K_BF16 ? 0.05f : 1e-4f) *
+	static const float tol[] = {
+		[K_F32] = 1e-4f, [K_BF16] = 0.05f, [K_F16] = 0.01f };
+
+	return fabsf(x - y) <= tol[dt] *
 		(1 + fabsf(y));
 }
 
@@ -345,11 +344,12 @@ test_subnormals(void)
 	float *zero = must_alloc(k, N * sizeof *zero);
 	void *x = room(N, 1), *w = room(N, 1), *gu = room(2 * N, 1);
 	void *a = room(N, 1), *y = room(N, 1);
+	float unit = dt == K_F16 ? 0x3p-24f : 1.1e-40f;
 	int64_t bad = 0, i;
 
 	memset(zero, 0, N * sizeof *zero);
 	for (i = 0; i < N; i++) {
-		tiny[i] = (float)(i + 1) * 1.1e-40f * (i % 2 ? -1.0f : 1.0f);
+		tiny[i] = (float)(i + 1) * unit * (i % 2 ? -1.0f : 1.0f);
 		put(w, i, tiny[i]);
 		put(gu, i, 30);			/* silu(30) = 30 */
 		put(gu, N + i, tiny[i] / 32);
@@ -392,7 +392,7 @@ test_subnormals(void)
 static void
 all(void)
 {
-	for (int i = K_F32; i <= K_BF16; i++) {
+	for (int i = 0; i < K_TYPES; i++) {
 		dt = (enum kdtype)i;
 		for (int w = QUERY; w <= GRADIENT; w++) {
 			test_attn(150, (enum where)w, NAN);

@@ -128,9 +128,9 @@ kt_fill(struct kt *t, void *dst, int64_t n, enum kdtype dt, double mean,
 	float *x = kt_normals(t, n, mean, std);
 	uint16_t *h = (uint16_t *)x;
 
-	if (dt == K_BF16)
+	if (dt != K_F32)
 		for (int64_t i = 0; i < n; i++)
-			h[i] = bf16_from_f32(x[i]);
+			kdtype_set(h, dt, i, x[i]);
 	kt_put(t, dst, x, (size_t)n * kdtype_size(dt));
 	free(x);
 }
@@ -221,17 +221,13 @@ kt_like(struct kt *t, const char *name, void *p)
 static inline double
 kt_at(const void *p, enum kdtype dt, int64_t i)
 {
-	return dt == K_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
-			    : ((const float *)p)[i];
+	return kdtype_get(p, dt, i);
 }
 
 static inline void
 kt_set(void *p, enum kdtype dt, int64_t i, double x)
 {
-	if (dt == K_BF16)
-		((uint16_t *)p)[i] = bf16_from_f32((float)x);
-	else
-		((float *)p)[i] = (float)x;
+	kdtype_set(p, dt, i, (float)x);
 }
 
 static inline double

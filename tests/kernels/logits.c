@@ -23,23 +23,19 @@ static const char *table;
 static const char *
 type(void)
 {
-	return dt == K_BF16 ? "bf16" : "fp32";
+	return kdtype_name(dt);
 }
 
 static double
 get(const void *p, int64_t i)
 {
-	return dt == K_BF16 ? bf16_to_f32(((const uint16_t *)p)[i]) :
-		((const float *)p)[i];
+	return kdtype_get(p, dt, i);
 }
 
 static void
 put(void *p, int64_t i, double x)
 {
-	if (dt == K_BF16)
-		((uint16_t *)p)[i] = bf16_from_f32((float)x);
-	else
-		((float *)p)[i] = (float)x;
+	kdtype_set(p, dt, i, (float)x);
 }
 
 /* Host tables only: device memory is written directly. */
@@ -278,7 +274,7 @@ test_table(const char *name, struct kernels *opened)
 {
 	table = name;
 	k = opened;
-	for (int i = K_F32; i <= K_BF16; i++) {
+	for (int i = 0; i < K_TYPES; i++) {
 		dt = (enum kdtype)i;
 		test_head();
 		test_attn(50);

@@ -438,7 +438,7 @@ flat_probe(struct probe *p)
 {
 	probe_in(p, p->n, p->dt, 0);
 	probe_in(p, p->n, K_F32, 0);
-	probe_out(p, p->n, p->dt == K_BF16 ? K_F32 : K_BF16);
+	probe_out(p, p->n, p->dt == K_F32 ? K_BF16 : K_F32);
 	probe_out(p, 1, K_F32);
 	p->run = flat_run;
 	p->reach = flat_reach;
@@ -474,8 +474,8 @@ table(const char *name, struct kernels *k)
 	struct kernels *ref = kernels_open("ref", 1, &e);
 
 	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
-		for (int j = 0; j < 4; j++) {
-			enum kdtype dt = j / 2 ? K_BF16 : K_F32;
+		for (int j = 0; j < 2 * K_TYPES; j++) {
+			enum kdtype dt = (enum kdtype)(j / 2);
 			struct kt t = { .k = k, .dt = dt, .seed = i };
 			struct probe p = { .k = k, .dt = dt, .kt = &t,
 					   .n = probes[i].n[j % 2] };
@@ -484,7 +484,7 @@ table(const char *name, struct kernels *k)
 			tap_ok(probe_all(&p, ref, probes[i].places) == 0,
 			       "%s %s %s, %lld rows: NaN and infinity reach "
 			       "what depends on them", name, probes[i].name,
-			       dt == K_BF16 ? "bf16" : "fp32",
+			       kdtype_name(dt),
 			       (long long)p.n);
 			kt_clear(&t);
 		}

@@ -105,7 +105,7 @@ static inline int
 probe_wrong(const struct probe *p, enum reach r, double bad, double x,
 	    double ref, double clean)
 {
-	double tol = p->dt == K_BF16 ? 0.03 : 1e-4;
+	double tol = p->dt == K_F32 ? 1e-4 : 0.03;
 
 	if (r == NO)
 		return !(fabs(x - clean) <= tol * (1 + fabs(clean)));

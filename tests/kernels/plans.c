@@ -142,7 +142,7 @@ batch_sizes(const char *name, struct kernels *k, enum kdtype dt)
 	}
 	made = plan_count(cpu_of(k)) - from;
 	tap_ok(made >= HEIGHTS && made <= most, "%s %s: 1000 batch sizes make "
-	       "%zu plans, at most %zu", name, dt == K_BF16 ? "bf16" : "fp32",
+	       "%zu plans, at most %zu", name, kdtype_name((enum kdtype)dt),
 	       made, most);
 	must_weight_free(k, w);
 }
@@ -151,9 +151,9 @@ static void
 table(const char *name, struct kernels *k)
 {
 	cpu_of(k)->plan_only = 1;
-	for (int dt = K_F32; dt <= K_BF16; dt++)
+	for (int dt = 0; dt < K_TYPES; dt++)
 		batch_sizes(name, k, (enum kdtype)dt);
-	for (int dt = K_F32; dt <= K_BF16; dt++)
+	for (int dt = 0; dt < K_TYPES; dt++)
 		for (int i = PRESET_1M; i <= PRESET_124M; i++) {
 			size_t from = plan_count(cpu_of(k)), n;
 			struct model_config m = {0};
@@ -165,7 +165,7 @@ table(const char *name, struct kernels *k)
 			n = plan_count(cpu_of(k)) - from;
 			tap_ok(n > 100 && slow == 0, "%s %s %s: %d of %zu "
 			       "plans are reference code", name,
-			       dt == K_BF16 ? "bf16" : "fp32",
+			       kdtype_name((enum kdtype)dt),
 			       config_presets[i], slow, n);
 		}
 }

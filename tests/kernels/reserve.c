@@ -95,8 +95,8 @@ table(const char *name, struct kernels *k)
 
 	config_preset(&c, PRESET_1M);
 	c.layers = 2;
-	for (int dt = K_F32; dt <= K_BF16; dt++) {
-		const char *type = dt == K_BF16 ? "bf16" : "fp32";
+	for (int dt = 0; dt < K_TYPES; dt++) {
+		const char *type = kdtype_name((enum kdtype)dt);
 
 		tc.dtype = (enum kdtype)dt;
 		if (dt == K_F32) {

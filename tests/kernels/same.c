@@ -46,7 +46,7 @@ one_case(struct kernels *k, struct kernels *base, const struct kt_case *c,
 {
 	int ok = 1;
 
-	for (int dt = K_F32; dt <= K_BF16; dt++) {
+	for (int dt = 0; dt < K_TYPES; dt++) {
 		for (int s = 0; s < c->big; s++)
 			ok &= same(k, base, c, (enum kdtype)dt, 1, s);
 		if (c->small)

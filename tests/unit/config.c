@@ -106,7 +106,7 @@ static void
 round_trip(void **state)
 {
 	struct model_config c = {.vocab = 1000, .max_pos = 512, .bos = 3,
-		.eos = -1, .bf16 = 1, .init_std = 0.02}, d;
+		.eos = -1, .dtype = K_BF16, .init_std = 0.02}, d;
 	struct buf b = {0};
 	struct err e = {0};
 	int qk;

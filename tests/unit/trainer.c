@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "model/decode.h"
 #include "train/trainer.h"
 
 enum { T = 8, B = 3, VOCAB = 64 };
@@ -268,6 +269,75 @@ order_same_bits(void **state)
 	batch_clear(&b);
 }
 
+/* Logits of T tokens, decoded one by one. */
+static void
+decode(struct llama *m, const int32_t *tok, float *logits)
+{
+	struct err e = {0};
+	struct decoder *d = decoder_new(m, 1, T, 1, &e);
+	int32_t i, slot = 0;
+	const float *l;
+
+	assert_non_null(d);
+	for (i = 0; i < T; i++) {
+		assert_int_equal(decoder_run(d, 1, tok + i, &slot, &i, &e), 0);
+		l = decoder_logits(d, 0, 1, &e);
+		assert_non_null(l);
+		memcpy(logits + (size_t)i * VOCAB, l, VOCAB * sizeof *l);
+	}
+	decoder_free(d);
+}
+
+/* 20 steps in fp16 follow those in fp32; so do logits from the cache. */
+static void
+half(void **state)
+{
+	static const enum kdtype types[] = {K_F32, K_F16};
+	struct model_config c = {.vocab = VOCAB, .max_pos = T};
+	float logits[2][T * VOCAB];
+	double loss[2][20], diff = 0, norm = 0;
+	struct err e = {0};
+	struct batch b;
+	int i, j;
+
+	(void)state;
+	config_preset(&c, PRESET_1M);
+	c.layers = 2;
+	fill(&b);
+	for (i = 0; i < 2; i++) {
+		struct trainer_conf tc = {.seq_len = T, .batch_size = B,
+			.micro_batch = 2, .dtype = types[i],
+			.optim = {0.9, 0.95, 1e-8, 0, 0, 1}};
+		struct kernels *k = kernels_open("cpu", 2, &e);
+		struct trainer_result r;
+		struct trainer t = {0};
+
+		assert_non_null(k);
+		assert_int_equal(trainer_init(&t, k, &c, &tc, &e), 0);
+		assert_int_equal(llama_flat_init(t.m, 1, 0.02, 1,
+						 t.opt.master, &e), 0);
+		llama_set(t.m, t.opt.master);
+		for (j = 0; j < 20; j++) {
+			assert_int_equal(trainer_step(&t, &b, 2e-3,
+					 (uint64_t)j + 1, &r, &e), 0);
+			assert_null(r.skipped);
+			loss[i][j] = r.loss;
+		}
+		decode(t.m, b.tok, logits[i]);
+		trainer_clear(&t);
+		k->close(k);
+	}
+	assert_true(loss[0][19] < 0.8 * loss[0][0]);
+	for (j = 0; j < 20; j++)
+		assert_true(fabs(loss[1][j] - loss[0][j]) < 0.01 * loss[0][j]);
+	for (j = 0; j < T * VOCAB; j++) {
+		diff += pow(logits[1][j] - logits[0][j], 2);
+		norm += pow(logits[0][j], 2);
+	}
+	assert_true(sqrt(diff / norm) < 0.02);
+	batch_clear(&b);
+}
+
 /* A fault: number x in a row of a tensor, and where it must be found. */
 struct fault {
 	const char *tensor;
@@ -374,6 +444,7 @@ main(void)
 		cmocka_unit_test(mean_is_over_targets),
 		cmocka_unit_test(order),
 		cmocka_unit_test(order_same_bits),
+		cmocka_unit_test(half),
 		cmocka_unit_test(first_bad),
 	};
 
