@@ -369,6 +369,7 @@ struct k_attn_cache {
 	int64_t window;		/* 0: none */
 	float scale;
 	void *o;		/* (N, H*D) */
+	float *max_score;	/* (H) as in attn_fwd, over all rows; or NULL */
 };
 
 /* --- SwiGLU --- */

@@ -148,24 +148,6 @@ softmax_rows(struct fwd *f, int64_t b, int64_t h, int64_t t0, int64_t j0,
 	return x->scale * top;
 }
 
-/*
- * Tasks raise the largest score of a head in any order: the result is the
- * same.  A NaN stays; adding 0 makes a zero positive.
- */
-static void
-raise_to(float *to, float x)
-{
-	float old;
-
-	x += 0.0f;
-	__atomic_load(to, &old, __ATOMIC_RELAXED);
-	while (x > old || (x != x && old == old))
-		if (__atomic_compare_exchange(to, &old, &x, 0,
-					      __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED))
-			return;
-}
-
 static void
 fwd_task(void *arg, int64_t i, int thread)
 {
@@ -183,7 +165,7 @@ fwd_task(void *arg, int64_t i, int thread)
 		 attn_at(x, b, key, j0), sc);
 	top = softmax_rows(f, b, h, t0, j0, n, sc, p, inv);
 	if (f->a->max_score)
-		raise_to(&f->a->max_score[h], top);
+		attn_raise(&f->a->max_score[h], top);
 	gemm_run(x->c, f->o[n / x->tile], thread, p,
 		 attn_at(x, b, key + x->g, j0), o);
 	n = cpu_min(x->tile, x->t - t0);

@@ -76,4 +76,22 @@ void attn_bwd_masked(struct kernels *k, const struct k_attn_bwd *a);
 int64_t attn_bwd_phases(int64_t b, int64_t t, int64_t h);
 int64_t attn_bwd_tasks(int64_t b, int64_t t, int64_t h, int64_t p);
 
+/*
+ * Tasks raise the largest score of a head in any order: the result is the
+ * same.  A NaN stays; adding 0 makes a zero positive.
+ */
+static inline void
+attn_raise(float *to, float x)
+{
+	float old;
+
+	x += 0.0f;
+	__atomic_load(to, &old, __ATOMIC_RELAXED);
+	while (x > old || (x != x && old == old))
+		if (__atomic_compare_exchange(to, &old, &x, 0,
+					      __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED))
+			return;
+}
+
 #endif

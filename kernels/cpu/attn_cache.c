@@ -124,6 +124,8 @@ row_combine(const struct cache *x, int64_t row, int64_t h, int64_t i,
 		for (int64_t c = VEC_PART; c < VEC_PART + d; c++)
 			to[c] = j == i ? to[c] * w : to[c] + from[c] * w;
 	}
+	if (x->a->max_score)
+		attn_raise(&x->a->max_score[h], sum == sum ? max : NAN);
 	x->c->vec->row_scale(out_at(x, row, h), x->a->dt, to + VEC_PART,
 			     1 / sum, d);
 }
@@ -268,13 +270,15 @@ tile_plans(struct cache *x, const struct tile *t)
 	}
 }
 
-static void
+/* Returns the largest score. */
+static float
 tile_matmuls(struct cache *x, const struct tile *t, int64_t h,
 	     const struct work *w, int thread)
 {
 	struct keys s = tile_keys(x, t);
 	int64_t r = up(t->rows, UNIT) / UNIT, g = h / x->rep;
 	const struct k_attn_cache *a = x->a;
+	float top = -INFINITY;
 
 	for (int64_t j = s.j0, n; j < s.end; j += n) {
 		n = block_keys(s, j);
@@ -288,6 +292,7 @@ tile_matmuls(struct cache *x, const struct tile *t, int64_t h,
 			cpu_at(w->p, a->dt, i * x->ld), a->dt, a->scale,
 			first_key(x, t->row + i) - s.j0,
 			a->pos[t->row + i] + 1 - s.j0, s.end - s.j0, &max);
+		top = max > top ? max : top;
 	}
 	for (int64_t j = s.j0, n; j < s.end; j += n) {
 		n = block_keys(s, j);
@@ -295,6 +300,7 @@ tile_matmuls(struct cache *x, const struct tile *t, int64_t h,
 			 cpu_at(w->p, a->dt, j - s.j0), j < s.whole ?
 			 kv_at(x, 1, t->row, g, j) : w->v, w->o);
 	}
+	return a->scale * top;
 }
 
 /* The rows of a tile and head again, each alone. */
@@ -320,19 +326,22 @@ tile_task(void *arg, int64_t i, int thread)
 	int64_t h = i % a->h, g = h / x->rep, nan = 0;
 	struct keys s = tile_keys(x, t);
 	struct work w = tile_scratch(x, thread);
+	float top;
 
 	copy_rows(x, w.q, cpu_at(a->qkv, a->dt, t->row * x->q + h * a->d),
 		  x->q, t->rows, up(t->rows, UNIT));
 	for (int v = 0; v < 2 && s.whole < s.end; v++)
 		copy_rows(x, v ? w.v : w.k, kv_at(x, v, t->row, g, s.whole),
 			  a->d, a->pos[t->row] + t->rows - s.whole, PAD);
-	tile_matmuls(x, t, h, &w, thread);
+	top = tile_matmuls(x, t, h, &w, thread);
 	for (int64_t j = 0; j < t->rows * a->d; j++)
 		nan |= w.o[j] != w.o[j];
 	if (nan) {
 		tile_again(x, t, h, thread);
 		return;
 	}
+	if (a->max_score)
+		attn_raise(&a->max_score[h], top);
 	for (int64_t j = 0; j < t->rows; j++)
 		x->c->vec->row_scale(out_at(x, t->row + j, h), a->dt,
 				     w.o + j * a->d, w.inv[j], a->d);
@@ -430,6 +439,8 @@ cpu_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 		if (a->pos[i] / VEC_SPLIT >= x.parts)
 			x.parts = a->pos[i] / VEC_SPLIT + 1;
 	sort_rows(&x);
+	for (int64_t h = 0; a->max_score && h < a->h; h++)
+		a->max_score[h] = -INFINITY;
 	cpu_each(x.c, x.tiles * a->h, tile_task, &x);
 	rows = x.singles * a->g;
 	if (x.parts == 1 || rows > few_tasks(&x)) {

@@ -262,5 +262,7 @@ ref_attn_cache(struct kernels *k, const struct k_attn_cache *a)
 			       a->pos[n], p,
 			       a->o, (n * a->h + h) * a->d, &top);
 		}
+		if (a->max_score)
+			a->max_score[h] = (float)top;
 	}
 }

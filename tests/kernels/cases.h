@@ -11,28 +11,6 @@
 
 #include "tests/kernels/kt.h"
 
-/* Rows sorted by token, stable. */
-static inline int32_t *
-kt_sorted(struct kt *t, const int32_t *tok, int64_t n)
-{
-	int32_t *x = xreallocarray(NULL, (size_t)n, sizeof *x);
-	int32_t *o = xreallocarray(NULL, (size_t)n, sizeof *o);
-	int32_t *p = kt_room(t, n, K_F32);
-
-	must_download(t->k, x, tok, (size_t)n * sizeof *x);
-	for (int64_t i = 0; i < n; i++) {
-		int64_t j = i;
-
-		for (; j > 0 && x[o[j - 1]] > x[i]; j--)
-			o[j] = o[j - 1];
-		o[j] = (int32_t)i;
-	}
-	kt_put(t, p, o, (size_t)n * sizeof *o);
-	free(x);
-	free(o);
-	return p;
-}
-
 static inline void
 embed_run(struct kt *t, int64_t n, int64_t c, int64_t v)
 {
@@ -269,6 +247,7 @@ case_cache(struct kt *t)
 	void *kc = kt_in(t, kv, t->dt, 1), *vc = kt_in(t, kv, t->dt, 1);
 	void *qkv = kt_in(t, slots * q, t->dt, 1);
 	void *o = kt_room(t, slots * h * d, t->dt);
+	float *max = kt_room(t, h, K_F32);
 	int32_t *pos = kt_ids(t, slots, 0, p - 1, 0), s[4] = { 3, 0, 2, 1 };
 	int32_t *slot = kt_room(t, slots, K_F32);
 	int64_t window = kt_int(t, 0, 1) ? kt_int(t, 1, p) : 0;
@@ -283,10 +262,12 @@ case_cache(struct kt *t)
 	k->attn_cache(k, &(struct k_attn_cache){ .n = slots, .h = h, .g = g,
 		.d = d, .p = p, .dt = t->dt, .qkv = qkv, .slot = slot,
 		.pos = pos, .kc = kc, .vc = vc, .window = window,
-		.scale = (float)(1 / sqrt((double)d)), .o = o });
+		.scale = (float)(1 / sqrt((double)d)), .o = o,
+		.max_score = max });
 	kt_out(t, "kc", kc, kv / d, d, t->dt)->kind = KT_BYTES;
 	kt_out(t, "vc", vc, kv / d, d, t->dt)->kind = KT_BYTES;
 	kt_out(t, "o", o, slots * h, d, t->dt);
+	kt_stat(t, "max_score", max, h);
 }
 
 /* Rows of runs of random lengths: the slot and position of each row. */
@@ -336,6 +317,7 @@ case_cache_runs(struct kt *t)
 	void *kc = kt_in(t, kv, t->dt, 1), *vc = kt_in(t, kv, t->dt, 1);
 	void *qkv = kt_in(t, n * q, t->dt, 1);
 	void *o = kt_room(t, n * h * d, t->dt);
+	float *max = kt_room(t, h, K_F32);
 
 	k->kv_put(k, &(struct k_kv_put){ .n = n, .h = h, .g = g, .d = d,
 		.p = p, .dt = t->dt, .qkv = qkv, .slot = slot, .pos = pos,
@@ -344,9 +326,10 @@ case_cache_runs(struct kt *t)
 		.d = d, .p = p, .dt = t->dt, .qkv = qkv, .slot = slot,
 		.pos = pos, .runs = r, .kc = kc, .vc = vc,
 		.window = window, .scale = (float)(1 / sqrt((double)d)),
-		.o = o });
+		.o = o, .max_score = max });
 	kt_out(t, "kc", kc, kv / d, d, t->dt)->kind = KT_BYTES;
 	kt_out(t, "o", o, n * h, d, t->dt);
+	kt_stat(t, "max_score", max, h);
 }
 
 static inline void

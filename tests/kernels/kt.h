@@ -169,6 +169,28 @@ kt_ids(struct kt *t, int64_t n, int64_t lo, int64_t hi, int rare)
 	return p;
 }
 
+/* Rows sorted by token, stable. */
+static inline int32_t *
+kt_sorted(struct kt *t, const int32_t *tok, int64_t n)
+{
+	int32_t *x = xreallocarray(NULL, (size_t)n, sizeof *x);
+	int32_t *o = xreallocarray(NULL, (size_t)n, sizeof *o);
+	int32_t *p = kt_room(t, n, K_F32);
+
+	must_download(t->k, x, tok, (size_t)n * sizeof *x);
+	for (int64_t i = 0; i < n; i++) {
+		int64_t j = i;
+
+		for (; j > 0 && x[o[j - 1]] > x[i]; j--)
+			o[j] = o[j - 1];
+		o[j] = (int32_t)i;
+	}
+	kt_put(t, p, o, (size_t)n * sizeof *o);
+	free(x);
+	free(o);
+	return p;
+}
+
 static inline struct kweight *
 kt_weight(struct kt *t, int64_t out, int64_t in, int use)
 {
