@@ -41,6 +41,16 @@ str_ends(const char *s, const char *end)
 	return n >= k && memcmp(s + n - k, end, k) == 0;
 }
 
+/* Only white space that JSON allows between values? */
+static inline int
+span_is_blank(struct span s)
+{
+	while (s.n && (*s.p == ' ' || *s.p == '\t' || *s.p == '\r' ||
+		       *s.p == '\n'))
+		s.p++, s.n--;
+	return s.n == 0;
+}
+
 /*
  * Split the first line off *rest: *line gets it without its LF, *rest the
  * remainder.  Returns 0 if *rest is empty.  The last line may lack an LF.

@@ -29,14 +29,6 @@ is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-int
-benchmark_is_blank(struct span line)
-{
-	while (line.n && is_space(*line.p))
-		line.p++, line.n--;
-	return line.n == 0;
-}
-
 struct span
 benchmark_scalar(const struct json_pick *v)
 {
@@ -143,7 +135,7 @@ read_jsonl(struct benchmark_parser *r, struct span all)
 	struct span line;
 
 	while (number++, span_line(&all, &line))
-		if (!benchmark_is_blank(line) &&
+		if (!span_is_blank(line) &&
 		    read_object(r, line, number, number))
 			return -1;
 	return 0;
@@ -176,7 +168,7 @@ read_text(struct benchmark_parser *r, struct span all)
 	struct span line;
 
 	while (number++, span_line(&all, &line)) {
-		if (benchmark_is_blank(line))
+		if (span_is_blank(line))
 			continue;
 		if (!utf8_valid(line.p, line.n))
 			return fail(r, number, "invalid UTF-8");
@@ -384,7 +376,7 @@ is_jsonl(struct benchmark_parser *r, struct span all)
 	return span_line(&all, &line) &&
 	       !json_read(r->json, line.p, line.n, NULL, 0, NULL, &surrogates,
 			  &e) &&
-	       !benchmark_is_blank(all);
+	       !span_is_blank(all);
 }
 
 /* A .json file may hold one object per line, a file of any name anything. */

@@ -77,7 +77,6 @@ int benchmark_skip_element(struct benchmark_cursor *c);
 
 /* A string or a number as text; p NULL: the value is something else. */
 struct span benchmark_scalar(const struct json_pick *v);
-int benchmark_is_blank(struct span line);
 
 /* --- benchmark_convert.c: to r->lines, padded.  0 or -1 --- */
 

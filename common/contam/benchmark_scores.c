@@ -146,7 +146,7 @@ join_all(struct join *j, struct span all)
 	size_t i;
 
 	while (number++, span_line(&all, &line))
-		if (!benchmark_is_blank(line) && join_line(j, line, number))
+		if (!span_is_blank(line) && join_line(j, line, number))
 			return -1;
 	for (i = 0; i < j->b->nex; i++) {
 		ex[i].score = ex[j->same[i]].score;

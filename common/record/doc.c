@@ -183,14 +183,6 @@ doc_parser_free(struct doc_parser *p)
 	free(p);
 }
 
-static int
-is_blank(const char *p, size_t n)
-{
-	while (n && (*p == ' ' || *p == '\t' || *p == '\r'))
-		p++, n--;
-	return n == 0;
-}
-
 /* The same bytes with the life of the block: in it already, or copied. */
 static struct span
 keep(struct doc_batch *b, struct span s)
@@ -366,7 +358,7 @@ cut_line(struct doc_batch *b, const char **at, uint64_t *line, size_t *n)
 		lf = memchr(p, '\n', end - p);
 		if (!lf)
 			lf = end;
-		if (is_blank(p, lf - p))
+		if (span_is_blank((struct span){p, lf - p}))
 			continue;
 		d = batch_next(b);
 		d->file = b->chunk.name;

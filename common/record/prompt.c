@@ -50,15 +50,6 @@ prompt_close(struct prompt_reader *r)
 	free(r);
 }
 
-static int
-is_blank(const char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strchr(" \t\r\n", p[i]) || !p[i])
-			return 0;
-	return 1;
-}
-
 uint64_t
 prompt_count(const char *path)
 {
@@ -76,7 +67,7 @@ prompt_count(const char *path)
 			const char *lf = memchr(c.p + i, '\n', c.n - i);
 
 			n = lf ? (size_t)(lf - c.p) + 1 - i : c.n - i;
-			lines += !is_blank(c.p + i, n);
+			lines += !span_is_blank((struct span){c.p + i, n});
 		}
 	input_close(in);
 	chunk_clear(&c);
@@ -418,7 +409,7 @@ prompt_next(struct prompt_reader *r, struct prompt_line *l, struct err *e)
 		if (lf)
 			n = (size_t)(lf - p) + 1;
 		r->at += n;
-		if (!is_blank(p, n)) {
+		if (!span_is_blank((struct span){p, n})) {
 			int rc = parse(r, p, n, l, e);
 
 			r->lineno++;
