@@ -231,7 +231,7 @@ under_limit() {
 		mkfifo fifo
 		# The fifo stays open, so the program waits for more.
 		exec 9<> fifo
-		[ -n "$INTERRUPT" ] || head -c 20000 docs.jsonl >&9
+		[ -n "$INTERRUPT" ] || head -c 20000 "${STREAM:-docs.jsonl}" >&9
 		env --default-signal=$sig bash -c \
 			"exec ${INTERRUPT:-$FROM_STDIN}" < fifo > got 2> err 9>&- 3>&- &
 		sleep "${INTERRUPT_AFTER:-0.5}"
