@@ -31,8 +31,8 @@ struct generator {
 	struct llama *m;
 	const struct vocab *v;
 	struct decoder *d;
-	int64_t slots, positions;
-	int32_t *tok, *slot, *pos, *best;	/* host, (max(piece, slots)) */
+	int64_t slots, positions, rows;
+	int32_t *tok, *slot, *pos, *best;	/* host, (rows) */
 	float *score;
 	struct choice *choice;			/* (slots) */
 	struct sampler_scratch *scratch;	/* a thread */
@@ -125,49 +125,53 @@ generator_check(const struct generator *g, const uint32_t *id, size_t n,
 }
 
 static int
-reserve(const struct generator *g, int64_t rows, int64_t positions,
-	struct err *e)
+reserve(const struct generator *g, struct err *e)
 {
 	const struct llama *m = g->m;
-	struct run_shape r = {.use = m->param[m->head].w->use, .rows = rows,
-		.positions = positions};
+	struct run_shape r = {.use = m->param[m->head].w->use, .rows = g->rows,
+		.positions = g->positions};
 
 	return need_reserve(m->k, &m->c, m->dt, &r, e);
 }
 
-/* Make room for `slots` sequences of `positions` tokens. */
-static int
-prepare(struct generator *g, int64_t slots, int64_t positions, struct err *e)
+static int64_t
+larger(int64_t a, int64_t b)
 {
+	return a > b ? a : b;
+}
+
+/*
+ * Make room for `slots` sequences of `positions` tokens, of which at most
+ * `fed` are known beforehand and fed together.
+ */
+static int
+prepare(struct generator *g, int64_t slots, int64_t positions, int64_t fed,
+	struct err *e)
+{
+	int64_t rows = larger(slots, fed < DECODER_PIECE ? fed :
+			      DECODER_PIECE);
 	struct err why = {0};
-	size_t rows;
 
 	if (check_positions(g, positions, e) < 0)
 		return -1;
-	if (g->d && slots <= g->slots && positions <= g->positions)
+	if (g->d && slots <= g->slots && positions <= g->positions &&
+	    rows <= g->rows)
 		return 0;
-	if (slots < g->slots)
-		slots = g->slots;
-	if (positions < g->positions)
-		positions = g->positions;
-	rows = (size_t)(positions < DECODER_PIECE ? positions : DECODER_PIECE);
-	if (rows < (size_t)slots)
-		rows = (size_t)slots;
 	free_buffers(g);
-	g->slots = slots;
-	g->positions = positions;
-	if (reserve(g, (int64_t)rows, positions, &why) == 0)
-		g->d = decoder_new(g->m, slots, positions, (int64_t)rows,
-				   &why);
+	g->slots = slots = larger(slots, g->slots);
+	g->positions = positions = larger(positions, g->positions);
+	g->rows = rows = larger(rows, g->rows);
+	if (reserve(g, &why) == 0)
+		g->d = decoder_new(g->m, slots, positions, rows, &why);
 	if (!g->d)
 		return err_set(e, "%s: a smaller --batch-size or --max-tokens,"
 			       " or a shorter prompt, needs less", why.msg);
-	g->tok = xreallocarray(NULL, rows, sizeof(*g->tok));
-	g->slot = xreallocarray(NULL, rows, sizeof(*g->slot));
-	g->pos = xreallocarray(NULL, rows, sizeof(*g->pos));
-	g->best = xreallocarray(NULL, rows, sizeof(*g->best));
-	g->score = xreallocarray(NULL, rows, sizeof(*g->score));
-	g->choice = xreallocarray(NULL, (size_t)slots, sizeof(*g->choice));
+	g->tok = xcalloc((size_t)rows, sizeof(*g->tok));
+	g->slot = xcalloc((size_t)rows, sizeof(*g->slot));
+	g->pos = xcalloc((size_t)rows, sizeof(*g->pos));
+	g->best = xcalloc((size_t)rows, sizeof(*g->best));
+	g->score = xcalloc((size_t)rows, sizeof(*g->score));
+	g->choice = xcalloc((size_t)slots, sizeof(*g->choice));
 	return 0;
 }
 
@@ -370,7 +374,8 @@ generator_run(struct generator *g, struct gen_seq *v, size_t n,
 		if (v[i].nprompt > longest)
 			longest = v[i].nprompt;
 	}
-	if (prepare(g, (int64_t)n, (int64_t)longest + o->max_tokens, e) < 0)
+	if (prepare(g, (int64_t)n, (int64_t)longest + o->max_tokens,
+		    (int64_t)longest, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		int64_t last;
@@ -422,7 +427,8 @@ generator_context(struct generator *g, const uint32_t *prefix, size_t nprefix,
 	int64_t last;
 
 	if (check_ids(g, prefix, nprefix, e) < 0 ||
-	    prepare(g, 1, (int64_t)(nprefix + longest), e) < 0)
+	    prepare(g, 1, (int64_t)(nprefix + longest),
+		    larger((int64_t)nprefix, (int64_t)longest), e) < 0)
 		return -1;
 	g->context = nprefix - 1;
 	if (llama_is_dynamic(g->m)) {
