@@ -22,6 +22,7 @@
 #ifndef ASSAY_GUARD_H
 #define ASSAY_GUARD_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -173,6 +174,13 @@ guard_flush(struct guard *g, struct err *e)
 
 /* --- entries that take an argument struct --- */
 
+static inline _Noreturn void
+guard_wrong(const char *what)
+{
+	fprintf(stderr, "guard: %s\n", what);
+	abort();
+}
+
 /* What the host said about the rows of a cache is true; memory is open. */
 static inline void
 guard_hint(const struct k_runs *r, int64_t n, const int32_t *slot,
@@ -186,11 +194,13 @@ guard_hint(const struct k_runs *r, int64_t n, const int32_t *slot,
 		next += begins;
 		if (r->n && !begins && (i == 0 || slot[i] != slot[i - 1] ||
 					pos[i] != pos[i - 1] + 1))
-			abort();
+			guard_wrong("a run of rows is not one");
 		last = pos[i] > last ? pos[i] : last;
 	}
-	if (next != r->n || (r->longest && r->longest != last + 1))
-		abort();
+	if (next != r->n)
+		guard_wrong("a run begins at no row");
+	if (r->longest && r->longest != last + 1)
+		guard_wrong("the longest position is wrong");
 }
 
 static inline void

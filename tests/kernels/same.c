@@ -110,6 +110,69 @@ fresh(struct kernels *k)
 	tap_ok(isnan(x), "guard: fresh memory is NaN");
 }
 
+/* The message with which kv_put ends a child under the guard; "" if it does
+ * not.  Rows are at positions 0, 1, 2 of slot 0, then 5 of slot 1. */
+static void
+hinted(struct k_runs runs, char *msg, size_t size)
+{
+	int32_t at[8] = { 0, 0, 0, 1, 0, 1, 2, 5 };
+	int fd[2], status;
+	ssize_t n;
+
+	if (pipe(fd) < 0)
+		abort();
+	if (!tap_fork(&status)) {
+		struct err e = {0};
+		struct kernels *k = guard_wrap(kernels_open("cpu", 1, &e));
+		char *d = must_alloc(k, 4096);
+		struct k_kv_put a = { .n = 4, .h = 1, .g = 1, .d = 8, .p = 6,
+			.qkv = d, .kc = d + 1024, .vc = d + 2048,
+			.slot = (int32_t *)(void *)(d + 3072),
+			.pos = (int32_t *)(void *)(d + 3072) + 4,
+			.runs = runs };
+
+		dup2(fd[1], 2);
+		kernels_upload(k, d + 3072, at, sizeof at);
+		k->kv_put(k, &a);
+		must_sync(k);
+		_exit(0);
+	}
+	close(fd[1]);
+	n = read(fd[0], msg, size - 1);
+	close(fd[0]);
+	msg[n > 0 && WIFSIGNALED(status) ? n : 0] = 0;
+}
+
+/* What the host says of the rows must be true, or absent. */
+static void
+wrong_hints(void)
+{
+	static const struct {
+		int64_t longest, n;
+		int32_t first[4];
+		const char *msg;
+	} hint[] = {
+		{ 0, 0, { 0 }, "" },
+		{ 6, 2, { 0, 3 }, "" },
+		{ 0, 3, { 0, 1, 3 }, "" },
+		{ 6, 1, { 0 }, "guard: a run of rows is not one\n" },
+		{ 6, 2, { 0, 2 }, "guard: a run of rows is not one\n" },
+		{ 6, 1, { 3 }, "guard: a run of rows is not one\n" },
+		{ 6, 3, { 0, 3, 4 }, "guard: a run begins at no row\n" },
+		{ 5, 2, { 0, 3 }, "guard: the longest position is wrong\n" },
+		{ 7, 0, { 0 }, "guard: the longest position is wrong\n" },
+	};
+
+	for (size_t i = 0; i < sizeof hint / sizeof *hint; i++) {
+		char msg[80];
+
+		hinted((struct k_runs){ hint[i].longest, hint[i].n,
+			hint[i].first }, msg, sizeof msg);
+		tap_ok(!strcmp(msg, hint[i].msg), "guard: hint %zu: %s", i,
+		       *hint[i].msg ? "is reported" : "is true");
+	}
+}
+
 int
 main(void)
 {
@@ -142,6 +205,7 @@ main(void)
 	touch(k, 0, "reading device memory");
 	touch(k, 16, "reading after its end");
 	fresh(k);
+	wrong_hints();
 	tap_ok(guard_of(k)->queued > 100 && guard_of(k)->ran > 100,
 	       "guard: %zu calls were queued",
 	       guard_of(k)->queued);
