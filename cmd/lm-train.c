@@ -103,7 +103,7 @@ report_start(const struct job *j)
 		" peak %.3f TFLOP/s, about %lld MB\n", j->run.path,
 		(long long)config_params(&j->c),
 		kdtype_name((enum kdtype)j->o.dtype), k->name, k->isa,
-		k->threads, j->peak / 1e12,
+		k->threads, j->peak.used / 1e12,
 		(long long)(trainer_bytes(j->tr.k, &j->tr.c, &j->c) / 1000000));
 	fprintf(stderr, "%s: step %llu of %lld, %llu windows of %lld tokens,"
 		" %lld per step in micro-batches of %lld\n", j->run.path,

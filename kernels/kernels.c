@@ -80,6 +80,15 @@ host_free_host(struct kernels *k, void *p)
 	free(p);
 }
 
+/* No list of processors is kept. */
+static double
+host_nominal(struct kernels *k, enum kdtype dt)
+{
+	(void)k;
+	(void)dt;
+	return 0;
+}
+
 struct kernels *
 kernels_open(const char *name, int threads, struct err *e)
 {
@@ -112,5 +121,6 @@ kernels_open(const char *name, int threads, struct err *e)
 	k->memory = host_memory;
 	k->host_alloc = host_alloc_host;
 	k->host_free = host_free_host;
+	k->nominal = host_nominal;
 	return k;
 }

@@ -95,6 +95,7 @@ enum kweight_use {
 };
 
 struct kernels;
+struct buf;
 
 /*
  * A matrix (out, in) that multiplies activations.  data is the device copy,
@@ -532,11 +533,15 @@ struct kernels {
 #undef X
 
 	/*
-	 * Operations per second in a large matmul of type dt, measured at the
-	 * first call (under half a second); 0: unknown.  The reference for
-	 * model FLOP utilization.
+	 * Operations per second in a large matmul of type dt; 0: unknown.
+	 * peak is measured at the first call (under half a second), nominal is
+	 * the maker's figure.
 	 */
 	double (*peak)(struct kernels *k, enum kdtype dt);
+	double (*nominal)(struct kernels *k, enum kdtype dt);
+
+	/* Append a JSON object on one line: device, versions, chosen code. */
+	void (*record)(struct kernels *k, struct buf *json);
 
 	/* Syncs and frees the table; its memory must have been released. */
 	void (*close)(struct kernels *k);
@@ -583,6 +588,7 @@ void *kernels_no_memory(struct kernels *k, size_t bytes, struct err *e);
 struct kweight *host_weight_new(struct kernels *k,
 				const struct k_weight_new *a, struct err *e);
 void host_weight_free(struct kernels *k, struct kweight *w);
+void host_record(struct kernels *k, struct buf *json);	/* without its end */
 
 /* First row or position that row t sees, of a document from `start` on. */
 static inline int64_t

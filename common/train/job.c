@@ -98,8 +98,8 @@ log_step(struct job *j, struct trainlog_step *l, struct err *e)
 	j->seconds += l->step_s;
 	j->last_loss = l->loss;
 	l->tokens_per_s = (double)j->tokens / j->seconds;
-	l->mfu = j->peak > 0 ? l->tokens_per_s *
-		config_flops_per_token(&j->c, j->o.seq_len) / j->peak : -1;
+	l->mfu = j->peak.used > 0 ? l->tokens_per_s *
+		config_flops_per_token(&j->c, j->o.seq_len) / j->peak.used : -1;
 	if (l->step == 0)
 		l->ln_vocab = log((double)j->c.vocab);
 	if ((j->data.mix ? log_sources(j, l, e) :

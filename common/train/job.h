@@ -41,7 +41,7 @@ struct job {
 	const struct job_prompt *prompts;	/* borrowed; for job_start() */
 	size_t nprompts;
 	enum job_report report;	/* for job_run() */
-	double peak;		/* operations per second; 0: unknown */
+	struct peaks peak;
 	/* since this start */
 	uint64_t first_step, tokens;
 	double began;		/* clock_s() */

@@ -163,8 +163,8 @@ run_dir_make(struct run_dir *r, const struct state_src *s, struct err *e)
 /* ---- config.json and the log ---- */
 
 void
-run_dir_add_history(struct run_dir *r, uint64_t step, const struct kernels *k,
-		    double peak)
+run_dir_add_history(struct run_dir *r, uint64_t step, struct kernels *k,
+		    const struct peaks *peak)
 {
 	char when[32];
 	time_t now = time(NULL);
@@ -177,7 +177,13 @@ run_dir_add_history(struct run_dir *r, uint64_t step, const struct kernels *k,
 		   " \"threads\": %d, \"peak_tflops\": ",
 		   r->history.n ? ",\n    " : "\n    ", step, when,
 		   ASSAY_VERSION, k->name, k->isa, k->threads);
-	json_put_real(&r->history, peak / 1e12);
+	json_put_real(&r->history, peak->used / 1e12);
+	buf_puts(&r->history, ", \"nominal_tflops\": ");
+	json_put_real(&r->history, peak->nominal / 1e12);
+	buf_puts(&r->history, ", \"measured_tflops\": ");
+	json_put_real(&r->history, peak->measured / 1e12);
+	buf_puts(&r->history, ", \"device\": ");
+	k->record(k, &r->history);
 	buf_puts(&r->history, ", \"changed\": ");
 	json_put_str(&r->history, buf_span(&r->changed));
 	buf_putc(&r->history, '}');

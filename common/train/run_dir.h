@@ -53,9 +53,14 @@ int run_dir_set_aside(struct run_dir *r, struct err *e);
 int run_dir_recover(const struct run_dir *r, struct err *e);
 void run_dir_put_back(struct run_dir *r);
 
-/* Append this start to the history.  peak: operations per second. */
-void run_dir_add_history(struct run_dir *r, uint64_t step,
-			 const struct kernels *k, double peak);
+/* Operations per second, 0: unknown; used: what MFU is relative to. */
+struct peaks {
+	double used, nominal, measured;
+};
+
+/* Append this start to the history. */
+void run_dir_add_history(struct run_dir *r, uint64_t step, struct kernels *k,
+			 const struct peaks *peak);
 
 /* now: the part of the plan that these options give. */
 int run_dir_config(const struct run_dir *r, const struct options *o,

@@ -382,6 +382,21 @@ job_source(const struct job *j, const struct shards *s)
 		j->o.doc_mask, j->c.vocab};
 }
 
+/* What MFU is relative to: as the user says, as the maker, as measured. */
+static void
+find_peak(struct job *j, struct kernels *k)
+{
+	enum kdtype dt = (enum kdtype)j->o.dtype;
+
+	j->peak.nominal = k->nominal(k, dt);
+	j->peak.used = j->o.peak_tflops * 1e12;
+	if (j->peak.used > 0)
+		return;
+	j->peak.measured = k->peak(k, dt);
+	j->peak.used = j->peak.nominal > 0 ? j->peak.nominal :
+		j->peak.measured;
+}
+
 int
 job_open(struct job *j, const struct options *cmd, struct kernels *k,
 	 struct err *e)
@@ -393,8 +408,7 @@ job_open(struct job *j, const struct options *cmd, struct kernels *k,
 	if ((cmd->resume ? resume_options(j, cmd, e) :
 	     new_options(j, cmd, e)) < 0 || prepare(j, cmd, k, e) < 0)
 		return -1;
-	j->peak = j->o.peak_tflops > 0 ? j->o.peak_tflops * 1e12 :
-		k->peak ? k->peak(k, (enum kdtype)j->o.dtype) : 0;
+	find_peak(j, k);
 	src = job_state(j);
 	return cmd->resume ? state_room(j->run.path, &src, e) : 0;
 }

@@ -64,7 +64,7 @@ write_config(const struct job *j, struct err *e)
 }
 
 static int
-start_new(struct job *j, const struct kernels *k, struct err *e)
+start_new(struct job *j, struct kernels *k, struct err *e)
 {
 	struct state_src src = job_state(j);
 
@@ -72,7 +72,7 @@ start_new(struct job *j, const struct kernels *k, struct err *e)
 		run_dir_put_back(&j->run);
 		return -1;
 	}
-	run_dir_add_history(&j->run, j->at.step, k, j->peak);
+	run_dir_add_history(&j->run, j->at.step, k, &j->peak);
 	if (write_config(j, e) < 0 ||
 	    run_dir_log(&j->run, &j->at, e) < 0) {
 		run_dir_put_back(&j->run);
@@ -84,12 +84,12 @@ start_new(struct job *j, const struct kernels *k, struct err *e)
 }
 
 static int
-start_again(struct job *j, const struct kernels *k, struct err *e)
+start_again(struct job *j, struct kernels *k, struct err *e)
 {
 	if (ckpt_link(j->run.path, j->run.from, e) < 0)
 		return -1;
 	if (!job_is_idle(j)) {
-		run_dir_add_history(&j->run, j->at.step, k, j->peak);
+		run_dir_add_history(&j->run, j->at.step, k, &j->peak);
 		if (run_dir_log(&j->run, &j->at, e) < 0 ||
 		    log_resume(j, e) < 0 || log_lr_restart(j, e) < 0 ||
 		    write_config(j, e) < 0)

@@ -1,7 +1,7 @@
 /*
  * dnnl.c - matmuls of tiles through oneDNN, version 2 or 3
  *
- * The only file that includes oneDNN.  A primitive is made for one shape and
+ * All of oneDNN but its version (record.c).  A primitive is made for one shape and
  * kept.  Four rules make it safe and reproducible:
  *
  *  - a primitive is made while OpenMP's thread count is 1, so that its

@@ -31,6 +31,9 @@ int prim_takes_packed(const struct prim *g);
 /* Does B stay packed only if the rows of C have no gaps between them? */
 int prim_wants_dense(const struct cpu *c, const struct gemm_shape *s);
 
+/* record.c */
+void cpu_record(struct kernels *k, struct buf *json);
+
 /* oneDNN's name of the implementation: "brg:avx512_core", "ref"... */
 const char *prim_impl(const struct prim *g);
 

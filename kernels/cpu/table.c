@@ -194,6 +194,7 @@ set_entries(struct kernels *k)
 	k->need = cpu_need;
 	k->reserve = cpu_reserve;
 	k->peak = cpu_peak;
+	k->record = cpu_record;
 	k->close = cpu_close;
 #define X(op) k->op = cpu_##op;
 	KERNEL_OPS(X)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 
 void
@@ -146,6 +147,13 @@ ref_peak(struct kernels *k, enum kdtype dt)
 }
 
 static void
+ref_record(struct kernels *k, struct buf *json)
+{
+	host_record(k, json);
+	buf_putc(json, '}');
+}
+
+static void
 ref_close(struct kernels *k)
 {
 	free(((struct scratch *)k->priv)->p);
@@ -169,6 +177,7 @@ ref_open(void)
 	k->reserve = ref_reserve;
 	k->priv = xcalloc(1, sizeof(struct scratch));
 	k->peak = ref_peak;
+	k->record = ref_record;
 	k->close = ref_close;
 #define X(op) k->op = ref_##op;
 	KERNEL_OPS(X)

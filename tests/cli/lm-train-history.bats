@@ -41,6 +41,19 @@ to() {
 	grep '"type":"resume","step":20,' "$T/r/train.jsonl" |
 		grep -q "\"batches\":\[{$want"
 	grep -q "\"batches\": \[{$want" "$T/r/latest/train_state.json"
+	# each start has a record of its device, with code for its shapes
+	perl -MJSON::PP -0777 -ne '
+		$h = decode_json($_)->{history};
+		die scalar @$h if @$h != 3;
+		for (@$h) {
+			$d = $_->{device};
+			die "table" if "$d->{table} $d->{isa}" ne $_->{kernels};
+			die "device" if $d->{device} !~ /\w/;
+			die "onednn" if $d->{onednn} !~ /^\d+\.\d+\.\d+$/;
+			die "matmuls" if !%{$d->{matmuls}};
+			die "peak" if $_->{measured_tflops} > 0 ||
+				$_->{peak_tflops} != 1;
+		}' "$T/r/latest/train_state.json"
 	# a plain resume keeps all of it
 	resume "$T/r" -q --steps 41
 	windows "$T/r" 40 | cmp "$T/want" -

@@ -37,7 +37,7 @@ against() {
 		split(from, part, "/")
 		if (part[1] == "kernels")
 			return to ~ /^kernels\// || to == "base/err.h" ||
-				to == "base/mem.h"
+				to == "base/mem.h" || to == "base/buf.h"
 		if (to == "kernels/kernels.h")
 			return part[2] ~ /^(model|train|sample|lm-.*)$/
 		if (part[1] == "cmd")

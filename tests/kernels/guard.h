@@ -329,6 +329,22 @@ guard_peak(struct kernels *k, enum kdtype dt)
 	return inner->peak(inner, dt);
 }
 
+static inline double
+guard_nominal(struct kernels *k, enum kdtype dt)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	return inner->nominal(inner, dt);
+}
+
+static inline void
+guard_record(struct kernels *k, struct buf *json)
+{
+	struct kernels *inner = guard_of(k)->inner;
+
+	inner->record(inner, json);
+}
+
 static inline void
 guard_close(struct kernels *k)
 {
@@ -372,6 +388,8 @@ guard_wrap(struct kernels *inner)
 	k->need = guard_need;
 	k->reserve = guard_reserve;
 	k->peak = guard_peak;
+	k->nominal = guard_nominal;
+	k->record = guard_record;
 	k->close = guard_close;
 	k->priv = g;
 	return k;

@@ -65,6 +65,72 @@ threads_give_the_same_bits(void **state)
 	}
 }
 
+/* ---- what MFU is relative to ---- */
+
+static double
+two_tera(struct kernels *k, enum kdtype dt)
+{
+	(void)k;
+	return dt == K_BF16 ? 2e12 : 1e12;
+}
+
+static double
+half_tera(struct kernels *k, enum kdtype dt)
+{
+	(void)k;
+	(void)dt;
+	return 5e11;
+}
+
+/* A run of one step; mfu over tokens per second, and the start of a key. */
+static double
+mfu_of(const char *name, double given, int nominal, const char *want)
+{
+	struct options o = base_options(name);
+	struct kernels *k = table("cpu", 1);
+	char path[4400], *text, *p;
+	double rate, mfu;
+	size_t n;
+
+	o.steps = 1;
+	o.peak_tflops = given;
+	k->peak = half_tera;
+	if (nominal)
+		k->nominal = two_tera;
+	run(&o, k);
+	snprintf(path, sizeof path, "%s/%s/train.jsonl", world.dir, name);
+	text = test_read(path, &n);
+	p = strstr(text, "\"tokens_per_s\":");
+	assert_non_null(p);
+	assert_int_equal(sscanf(p, "\"tokens_per_s\":%lf,\"mfu\":%lf", &rate,
+				&mfu), 2);
+	free(text);
+	snprintf(path, sizeof path, "%s/%s/latest/train_state.json", world.dir,
+		 name);
+	text = test_read(path, &n);
+	if (!strstr(text, want))
+		fail_msg("%s is not in %s", want, text);
+	free(text);
+	return mfu / rate;
+}
+
+/* The option, else the nominal rate of the type, else the measured one. */
+static void
+mfu_is_relative_to_the_peak(void **state)
+{
+	double one = mfu_of("given", 1, 1, "\"peak_tflops\": 1, \""
+			    "nominal_tflops\": 2, \"measured_tflops\": 0, \""
+			    "device\": {\"table\": \"cpu\", ");
+	double two = mfu_of("nominal", 0, 1, "\"peak_tflops\": 2, \""
+			    "nominal_tflops\": 2, \"measured_tflops\": 0.5,");
+	double half = mfu_of("measured", 0, 0, "\"peak_tflops\": 0.5, \""
+			     "nominal_tflops\": 0, \"measured_tflops\": 0.5,");
+
+	(void)state;
+	assert_true(fabs(one / two - 2) < 1e-6);
+	assert_true(fabs(half / one - 2) < 1e-6);
+}
+
 /* Any EOS of the model ends a sample. */
 static void
 samples_end_at_any_eos(void **state)
@@ -362,6 +428,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guard_gives_the_same_bits),
 		cmocka_unit_test(threads_give_the_same_bits),
+		cmocka_unit_test(mfu_is_relative_to_the_peak),
 		cmocka_unit_test(samples_end_at_any_eos),
 		cmocka_unit_test(accumulation_is_a_large_batch),
 		cmocka_unit_test(bad_update_is_skipped),
