@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "kernels/kernels.h"
 #include "model/config_priv.h"
 
 const char *const config_presets[] = {"none", "1M", "10M", "124M", "500M", "1B",
@@ -67,15 +68,35 @@ config_params(const struct model_config *c)
 		c->layers * (layer_matrices(c) + norms);
 }
 
-double
-config_flops_per_token(const struct model_config *c, int64_t seq_len)
+/* Pairs of a token and one that it sees, itself included. */
+static int64_t
+attention_pairs(int64_t b, int64_t t, const int32_t *start, int64_t window)
 {
-	int64_t matrices = c->vocab * c->hidden +
-		c->layers * layer_matrices(c);
+	int64_t sum = 0, i, p;
 
-	return 6.0 * (double)matrices +
-		6.0 * (double)c->layers * (double)c->heads *
-		(double)c->head_dim * (double)seq_len;
+	for (i = 0; i < b; i++)
+		for (p = 0; p < t; p++)
+			sum += p + 1 -
+				k_attn_first(start[i * t + p], window, p);
+	return sum;
+}
+
+double
+config_flops(const struct model_config *c, int64_t b, int64_t t,
+	     const int32_t *start)
+{
+	int64_t full = c->window && c->window_from < c->layers ?
+		c->window_from : c->layers;
+	double matrices = (double)(c->vocab * c->hidden +
+				   c->layers * layer_matrices(c));
+	double pairs = (double)full *
+		(double)attention_pairs(b, t, start, 0);
+
+	if (full < c->layers)
+		pairs += (double)(c->layers - full) *
+			(double)attention_pairs(b, t, start, c->window);
+	return 6 * matrices * (double)(b * t) +
+		12 * (double)(c->heads * c->head_dim) * pairs;
 }
 
 int

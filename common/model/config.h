@@ -74,10 +74,12 @@ config_qkv_rows(const struct model_config *c)
 int64_t config_params(const struct model_config *c);
 
 /*
- * Floating-point operations of a forward and backward pass, per token: 6 per
- * matrix weight, and 6 L H D T for attention (half of T x T is causal).
+ * Floating-point operations of a forward and backward pass over B windows of T
+ * tokens: 6 per token and matrix weight, and 12 H D in each layer for every
+ * pair of a token and one that it sees.  start: (B, T) as in k_attn_fwd.
  */
-double config_flops_per_token(const struct model_config *c, int64_t seq_len);
+double config_flops(const struct model_config *c, int64_t b, int64_t t,
+		    const int32_t *start);
 
 /* The window of a layer, 0: none. */
 static inline int64_t

@@ -98,8 +98,7 @@ log_step(struct job *j, struct trainlog_step *l, struct err *e)
 	j->seconds += l->step_s;
 	j->last_loss = l->loss;
 	l->tokens_per_s = (double)j->tokens / j->seconds;
-	l->mfu = j->peak.used > 0 ? l->tokens_per_s *
-		config_flops_per_token(&j->c, j->o.seq_len) / j->peak.used : -1;
+	l->mfu = j->peak.used > 0 ? j->flops / j->seconds / j->peak.used : -1;
 	if (l->step == 0)
 		l->ln_vocab = log((double)j->c.vocab);
 	if ((j->data.mix ? log_sources(j, l, e) :
@@ -145,6 +144,8 @@ one_step(struct job *j, struct loader *l, struct err *e)
 	j->at.step++;
 	j->at.tokens += tokens;
 	j->tokens += tokens;
+	j->flops += config_flops(&j->c, j->o.batch_size, j->o.seq_len,
+				 b->start);
 	if (b->step == 0)
 		check_first_loss(j, r.loss);
 	line.tokens = j->at.tokens;
@@ -317,6 +318,7 @@ job_run(struct job *j, struct err *e)
 	l = loader_new(&conf, j->at.step);
 	j->first_step = j->at.step;
 	j->tokens = 0;
+	j->flops = 0;
 	j->seconds = 0;
 	j->began = clock_s();
 	monitor_start(j);

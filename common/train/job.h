@@ -45,6 +45,7 @@ struct job {
 	/* since this start */
 	uint64_t first_step, tokens;
 	double began;		/* clock_s() */
+	double flops;		/* config_flops() of the steps */
 	double seconds, last_loss;
 	int skipped;		/* updates in a row */
 };

@@ -1,8 +1,8 @@
 /*
  * dnnl.c - matmuls of tiles through oneDNN, version 2 or 3
  *
- * All of oneDNN but its version (record.c).  A primitive is made for one shape and
- * kept.  Four rules make it safe and reproducible:
+ * All of oneDNN but its version (record.c).  A primitive is made for one shape
+ * and kept.  Four rules make it safe and reproducible:
  *
  *  - a primitive is made while OpenMP's thread count is 1, so that its
  *    blocking never depends on the number of threads;

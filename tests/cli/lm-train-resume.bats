@@ -245,23 +245,68 @@ load lm-train
 	done
 }
 
+# RUN STEPS [one]: of each step, the pairs of a token and one that it sees: of
+# its document, or "one": of its window.
+pairs() {
+	for s in $(seq 0 $(($2 - 1))); do
+		"$BIN/decode-batch" --run "$1" --step "$s" --json |
+			perl -MJSON::PP -ne '
+				for (@{decode_json($_)->{docs}}) {
+					$d = $_->{end} - $_->{start};
+					$n += $d;
+					$sum += $d * ($d + 1) / 2;
+				}
+				END {
+					die "$n tokens" if $n != 32 * $.;
+					print "'"${3-}"'" ? $. * 16 * 33 : $sum, "\n"
+				}'
+	done
+}
+
+# RUN: mfu of each step against the pairs on stdin; prints the number of steps.
+check_mfu() {
+	perl -e '
+		open $f, "<", shift or die;
+		while (<$f>) {
+			next unless /"step":(\d+),.*"tokens_per_s":([\d.e+]+),"mfu":([\d.e+-]+),"step_s":([\d.e-]+)/;
+			my ($step, $rate, $mfu, $s) = ($1, $2, $3, $4);
+			my $pairs = <STDIN>;
+			$n++;
+			# the run was started at steps 0 and 8
+			$sum = $tokens = 0 if $step == 0 || $step == 8;
+			$tokens += 128;
+			$sum += $pairs;
+			# 6 a weight that multiplies; 12 L H D a pair; peak 10^12
+			my $want = (6 * (300 * 32 + 2 * (32 * 96 + 3 * 32 * 48)) +
+				12 * 2 * 4 * 8 * $sum / $tokens) * $rate / 1e12;
+			die "mfu $mfu, not $want" if abs($mfu / $want - 1) > 1e-6;
+			die "step $step: $rate" if $tokens == 128 &&
+				abs($rate * $s / 128 - 1) > 1e-3;
+		}
+		print "$n\n"' "$1/train.jsonl"
+}
+
 @test "rates after a resume are those of this start; mfu is relative to the peak" {
 	cp -r "$W/base" "$T/r"
 	resume "$T/r" --steps 10
-	perl -ne '
-		next unless /"step":(\d+),.*"tokens_per_s":([\d.e+]+),"mfu":([\d.e+-]+),"step_s":([\d.e-]+)/;
-		my ($step, $rate, $mfu, $s) = ($1, $2, $3, $4);
-		# 6 a weight that multiplies, 6 L H D T for attention; peak 10^12
-		my $want = (6 * (300 * 32 + 2 * (32 * 96 + 3 * 32 * 48)) +
-			6 * 2 * 4 * 8 * 32) * $rate / 1e12;
-		die "mfu $mfu, not $want" if abs($mfu / $want - 1) > 1e-6;
-		$n++;
-		next unless $step == 0 || $step == 8;
-		die "step $step: $rate" if abs($rate * $s / 128 - 1) > 1e-3;
-		END { die "$n lines" if $n != 10 }' "$T/r/train.jsonl"
+	[ "$(pairs "$T/r" 10 | check_mfu "$T/r")" = 10 ]
 	"$BIN/lm-train" --config "$W/base/config.json" --steps 1 --device ref \
 		--peak-tflops 0 -o "$T/u"
 	grep -q '"mfu":null' "$T/u/train.jsonl"
+}
+
+@test "mfu counts attention as the document mask leaves it" {
+	perl -e 'printf "{\"id\":%d,\"text\":\"%s\"}\n", $_, "ab " x ($_ * 7 % 12)
+		for 1 .. 200' > "$T/short.jsonl"
+	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --seq-len 32 \
+		-o "$T/short" "$T/short.jsonl"
+	train -q --data "$T/short" --steps 6 -o "$T/mask"
+	train -q --data "$T/short" --steps 6 --no-doc-mask -o "$T/none"
+	[ "$(pairs "$T/mask" 6 | check_mfu "$T/mask")" = 6 ]
+	[ "$(pairs "$T/none" 6 one | check_mfu "$T/none")" = 6 ]
+	# less than half of the pairs are left
+	perl -e '$x += $_ for split " ", shift; exit !($x > 0 && $x < 6 * 4 * 16 * 33 / 2)' \
+		"$(pairs "$T/mask" 6)"
 }
 
 # --- signals, kills, full disks ---------------------------------------------

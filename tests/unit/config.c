@@ -39,6 +39,50 @@ presets(void **state)
 	}
 }
 
+/* Operations of windows with documents of known lengths, by hand. */
+static void
+operations(void **state)
+{
+	/* documents of 3, 1 and 4 tokens; one of 8 */
+	static const int32_t mask[16] = {0, 0, 0, 3, 4, 4, 4, 4};
+	static const int32_t none[16] = {0};
+	static const struct {
+		const int32_t *start;
+		int64_t window, from;
+		double pairs[3];	/* of each layer */
+	} t[] = {
+		/* n (n + 1) / 2 for each document */
+		{none, 0, 0, {72, 72, 72}},
+		{mask, 0, 0, {6 + 1 + 10 + 36, 53, 53}},
+		/* 2 n - 1, and 3 n - 3 from 2 on */
+		{none, 2, 0, {30, 30, 30}},
+		{mask, 2, 0, {5 + 1 + 7 + 15, 28, 28}},
+		{mask, 3, 1, {53, 6 + 1 + 9 + 21, 37}},
+		{mask, 3, 2, {53, 53, 37}},
+		{mask, 3, 3, {53, 53, 53}},
+		{mask, 3, 9, {53, 53, 53}},
+		{mask, 8, 0, {53, 53, 53}},
+	};
+	/* q, k, v, o; gate, up, down; the head */
+	double matrices = 3 * (10 * 16 + 2 * 10 * 8 + 16 * 10 + 3 * 10 * 14) +
+		50 * 10;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(t); i++) {
+		struct model_config c = {.vocab = 50, .hidden = 10,
+			.layers = 3, .heads = 4, .kv_heads = 2, .head_dim = 4,
+			.inter = 14, .window = t[i].window,
+			.window_from = t[i].from};
+		double want = 6 * matrices * 16 + 3 * 4 * (4 * 4) *
+			(t[i].pairs[0] + t[i].pairs[1] + t[i].pairs[2]);
+
+		assert_true(config_flops(&c, 2, 8, t[i].start) == want);
+		c.tie = 1;
+		assert_true(config_flops(&c, 2, 8, t[i].start) == want);
+	}
+}
+
 static void
 write_config(const char *dir, const char *text)
 {
@@ -382,6 +426,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(presets),
+		TEST_IN_FOLDER(operations),
 		TEST_IN_FOLDER(reads_both_spellings),
 		TEST_IN_FOLDER(ends_of_text),
 		TEST_IN_FOLDER(round_trip),
