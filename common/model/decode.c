@@ -30,6 +30,7 @@ struct decoder {
 	int32_t *host;		/* (4, N): source of their upload; first rows
 				   of runs */
 	struct k_runs runs;	/* of the rows sent last */
+	int pending;		/* uploads of host memory since the last wait */
 	int64_t length;		/* decoder_length() */
 	double *freq;		/* dynamic RoPE only: (D/2), */
 	float *angles;		/* (2, N, D/2) source of cos and sin, */
@@ -80,8 +81,16 @@ carve_all(struct decoder *d, const struct model_config *c, size_t s,
 	return v.at;
 }
 
+/* Everything queued is done after it, uploads of d's host memory included. */
 static int
-dynamic_new(struct decoder *d, struct err *e)
+wait_all(struct decoder *d, struct err *e)
+{
+	d->pending = 0;
+	return d->k->sync(d->k, e);
+}
+
+static void
+dynamic_new(struct decoder *d)
 {
 	int64_t half = d->m->c.head_dim / 2, i;
 
@@ -91,7 +100,7 @@ dynamic_new(struct decoder *d, struct err *e)
 	for (i = 0; i < d->max_rows; i++)
 		d->host[i] = (int32_t)i;
 	kernels_upload(d->k, d->row, d->host, (size_t)d->max_rows * 4);
-	return d->k->sync(d->k, e);
+	d->pending = 1;
 }
 
 struct decoder *
@@ -112,8 +121,9 @@ decoder_new(struct llama *m, int64_t slots, int64_t positions,
 	d->block = d->k->alloc(d->k, carve_all(d, &m->c, s, NULL), e);
 	if (d->block) {
 		carve_all(d, &m->c, s, d->block);
-		if (!llama_is_dynamic(m) || dynamic_new(d, e) == 0)
-			return d;
+		if (llama_is_dynamic(m))
+			dynamic_new(d);
+		return d;
 	}
 	decoder_free(d);
 	return NULL;
@@ -126,7 +136,8 @@ decoder_free(struct decoder *d)
 
 	if (!d)
 		return;
-	d->k->sync(d->k, &e);	/* uploads of its host memory */
+	if (d->pending)
+		wait_all(d, &e);
 	kernels_release(d->k, d->logits);
 	kernels_release(d->k, d->block);
 	free(d->kc);
@@ -155,7 +166,7 @@ find_runs(struct decoder *d, int64_t n, const int32_t *slot,
 	d->runs = (struct k_runs){ last + 1, runs, first };
 }
 
-/* sync(): the previous upload must finish before its source changes. */
+/* The previous upload must finish before its source changes. */
 static int
 send_rows(struct decoder *d, int64_t n, const int32_t *tok,
 	  const int32_t *slot, const int32_t *pos, struct err *e)
@@ -163,8 +174,9 @@ send_rows(struct decoder *d, int64_t n, const int32_t *tok,
 	size_t bytes = (size_t)n * sizeof *tok;
 	int32_t *h = d->host;
 
-	if (d->k->sync(d->k, e) < 0)
+	if (d->pending && wait_all(d, e) < 0)
 		return -1;
+	d->pending = 1;
 	memcpy(h, tok, bytes);
 	memcpy(h + n, slot, bytes);
 	memcpy(h + 2 * n, pos, bytes);
@@ -313,7 +325,7 @@ decoder_logits(struct decoder *d, int64_t first, int64_t n, struct err *e)
 		.w = m->param[m->head].w, .n = n, .x = hidden(d, first),
 		.y = d->logits, .ydt = K_F32});
 	kernels_fetch(d->k, d->seen, d->logits, bytes);
-	return d->k->sync(d->k, e) < 0 ? NULL : d->seen;
+	return wait_all(d, e) < 0 ? NULL : d->seen;
 }
 
 int
@@ -332,5 +344,5 @@ decoder_score(struct decoder *d, int64_t first, int64_t n,
 	kernels_fetch(d->k, loss, d->loss, bytes);
 	if (argmax)
 		kernels_fetch(d->k, argmax, d->argmax, bytes);
-	return d->k->sync(d->k, e);
+	return wait_all(d, e);
 }

@@ -290,10 +290,13 @@ llama_flat_init(const struct llama *m, uint64_t seed, double std,
 {
 	struct kernels *k = m->k;
 	float *x = xmalloc(BLOCK * sizeof *x);
+	float *one = xmalloc(BLOCK * sizeof *one);
 	double out = 1 / sqrt(2.0 * (double)m->c.layers);
-	size_t i, j;
+	size_t i, blocks = 0;
 	int rc = 0;
 
+	for (i = 0; i < BLOCK; i++)
+		one[i] = 1;
 	for (i = 0; i < m->ntensors && rc == 0; i++) {
 		const struct tensor *t = &m->tensor[i];
 		const struct param *p = &m->param[t->param];
@@ -304,15 +307,23 @@ llama_flat_init(const struct llama *m, uint64_t seed, double std,
 
 		for (at = 0; at < total && rc == 0; at += n) {
 			n = total - at < BLOCK ? total - at : BLOCK;
+			if (t->vector) {
+				kernels_upload(k, dst + at, one,
+					       n * sizeof *one);
+				continue;
+			}
+			/* the upload of the last block must have read it */
+			if (blocks++ && (rc = k->sync(k, e)) < 0)
+				break;
 			fill_normal(x, n, seed, RNG_INIT |
 				    (uint64_t)(i + 1) << 32, at, s,
 				    k->threads);
-			for (j = 0; t->vector && j < n; j++)
-				x[j] = 1;
 			kernels_upload(k, dst + at, x, n * sizeof *x);
-			rc = k->sync(k, e);
 		}
 	}
+	if (rc == 0)
+		rc = k->sync(k, e);
+	free(one);
 	free(x);
 	return rc;
 }

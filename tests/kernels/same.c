@@ -79,7 +79,28 @@ changed_source(struct kernels *k)
 	x = 2;
 	must_download(k, &y, d, sizeof y);
 	kernels_release(k, d);
-	tap_ok(y == 2, "guard: an upload's source is read late");
+	tap_ok(y == 2 && guard_of(k)->stale == 1,
+	       "guard: an upload's source is read late, and the change seen");
+	guard_of(k)->stale = 0;
+}
+
+/* A sync that is ignored leaves a fetch and an upload queued. */
+static void
+ignored_sync(struct kernels *k)
+{
+	float x = 1, y = 0, *d = must_alloc(k, sizeof x);
+
+	kernels_upload(k, d, &x, sizeof x);
+	must_sync(k);
+	guard_of(k)->ignore = 2;
+	must_download(k, &y, d, sizeof y);
+	tap_ok(y == 1, "guard: the sync before the one to ignore waits");
+	must_download(k, &y, d, sizeof y);
+	tap_ok(isnan(y), "guard: without sync a fetch has not come");
+	must_sync(k);
+	tap_ok(y == 1 && guard_of(k)->stale == 0,
+	       "guard: the next sync has it");
+	kernels_release(k, d);
 }
 
 /* The host cannot read device memory, nor the page after it. */
@@ -201,7 +222,9 @@ main(void)
 	}
 	k = guard_wrap(kernels_open("cpu", 2, &e));
 	all_cases(k, base, "guard");
+	tap_ok(guard_of(k)->stale == 0, "guard: no source has changed");
 	changed_source(k);
+	ignored_sync(k);
 	touch(k, 0, "reading device memory");
 	touch(k, 16, "reading after its end");
 	fresh(k);

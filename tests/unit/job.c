@@ -28,6 +28,7 @@ guard_gives_the_same_bits(void **state)
 			o = base_options(a);
 			o.dtype = dtype;
 			o.micro_batch = 3;
+			o.steps = 20;
 			o.qk_norm = dtype == K_F32;
 			run(&o, table(tables[t], 1));
 			snprintf(b, sizeof b, "guard%d%d", t, dtype);
