@@ -183,7 +183,7 @@ static int
 sample(size_t nth)
 {
 	struct model_config c = {.vocab = 64, .max_pos = 16, .bos = -1,
-		.eos = -1, .bf16 = 1};
+		.eos = -1, .dtype = K_BF16};
 	struct kernels *k = deaf_table(nth);
 	struct said s = {0};
 	struct err e = {0};
