@@ -38,6 +38,8 @@ against() {
 		if (part[1] == "kernels")
 			return to ~ /^kernels\// || to == "base/err.h" ||
 				to == "base/mem.h" || to == "base/buf.h"
+		if (to == "kernels/dtype.h")
+			return part[2] == "model"
 		if (to == "kernels/kernels.h")
 			return part[2] ~ /^(model|train|sample|lm-.*)$/
 		if (part[1] == "cmd")
@@ -90,6 +92,8 @@ against() {
 	common/train/ok.c	tokenizer/bpe.h
 	common/sample/a.c	train/job.h
 	common/sample/ok.c	model/decode.h
+	common/train/b.c	kernels/dtype.h
+	common/model/ok.h	kernels/dtype.h
 	common/stray/a.c	base/err.h
 	kernels/cpu/a.c	stream/input.h
 	kernels/ref/b.c	model/config.h
