@@ -100,7 +100,7 @@ against() {
 	END
 	run against "$BATS_TEST_TMPDIR/t"
 	echo "$output"
-	[ "${#lines[@]}" -eq 25 ]
+	[ "${#lines[@]}" -eq 26 ]
 	[[ "$output" != *ok.* ]]
 }
 
