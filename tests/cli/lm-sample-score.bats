@@ -33,8 +33,8 @@ equals() {
 		sub pick {
 			my ($w, $h, $i) = @_;
 			my @p = @{$w->{logprobs}};
-			my @b = map { my $x = $_; utf8::encode($x); length $x }
-				@{$w->{choices}};
+			my @b = map { my $x = $_; $x =~ s/^ (?=.)//s;
+				utf8::encode($x); length $x } @{$w->{choices}};
 			die "line $i: picks $h->{pick}, $h->{pick_norm}"
 				unless $h->{pick} == first_largest(@p) &&
 				$h->{pick_norm} == first_largest(
