@@ -266,6 +266,17 @@ adamw_segment_skipped(struct kernels *k, const struct k_adamw *a)
 	good->adamw(k, &b);
 }
 
+/* --- what is between rows counts --- */
+
+static void
+stats_gaps(struct kernels *k, const struct k_stats *a)
+{
+	struct k_stats b = *a;
+
+	b.cols = a->ld;
+	good->stats(k, &b);
+}
+
 /* --- the list --- */
 
 struct fault {
@@ -292,6 +303,7 @@ FAULT(ce_head, dw_twice)
 FAULT(adamw, step_before)
 FAULT(adamw, segment_lost)
 FAULT(adamw, segment_skipped)
+FAULT(stats, gaps)
 #undef FAULT
 
 static const struct fault faults[] = {
@@ -322,6 +334,7 @@ static const struct fault faults[] = {
 	{ "adamw does not write the weights of one segment", "adamw",
 	  plant_adamw_segment_lost },
 	{ "adamw skips a segment", "adamw", plant_adamw_segment_skipped },
+	{ "stats reads what is between rows", "stats", plant_stats_gaps },
 };
 
 enum { FAULTS = sizeof faults / sizeof *faults };
