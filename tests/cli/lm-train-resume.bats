@@ -300,8 +300,10 @@ check_mfu() {
 		for 1 .. 200' > "$T/short.jsonl"
 	"$BIN/pack" -q --tokenizer "$W/tokenizer.json" --seq-len 32 \
 		-o "$T/short" "$T/short.jsonl"
-	train -q --data "$T/short" --steps 6 -o "$T/mask"
-	train -q --data "$T/short" --steps 6 --no-doc-mask -o "$T/none"
+	"$BIN/lm-train" -q --config "$W/base/config.json" --steps 6 \
+		--data "$T/short" -o "$T/mask"
+	"$BIN/lm-train" -q --config "$W/base/config.json" --steps 6 \
+		--data "$T/short" --no-doc-mask -o "$T/none"
 	[ "$(pairs "$T/mask" 6 | check_mfu "$T/mask")" = 6 ]
 	[ "$(pairs "$T/none" 6 one | check_mfu "$T/none")" = 6 ]
 	# less than half of the pairs are left
