@@ -4,6 +4,7 @@
 #include "record/vocab.h"
 #include "stream/input.h"
 #include "stream/json.h"
+#include "tests/unit/edit.h"
 
 static const uint32_t pairs[][2] = {{83, 83}, {256, 83}, {220, 64}, {71, 68},
 	{258, 257}, {165, 102}};	/* "tt" "ttt" " a" "he" " attt" e9+a9 */
@@ -450,21 +451,6 @@ load_with(const char *dir, const struct buf *text, const char *config)
 	if (!v)
 		fail_msg("%s", e.msg);
 	return v;
-}
-
-static void
-replace(struct buf *b, const char *from, const char *to)
-{
-	char *at = memmem(b->p, b->n, from, strlen(from));
-	struct buf out = {0};
-
-	assert_non_null(at);
-	buf_put(&out, b->p, (size_t)(at - b->p));
-	buf_puts(&out, to);
-	at += strlen(from);
-	buf_put(&out, at, (size_t)(b->p + b->n - at));
-	buf_clear(b);
-	*b = out;
 }
 
 /* add_bos_token decides if it is there, else the post_processor. */

@@ -7,21 +7,7 @@
 
 #include "record/vocab.h"
 #include "stream/input.h"
-
-static void
-replace(struct buf *b, const char *from, const char *to)
-{
-	char *at = memmem(b->p, b->n, from, strlen(from));
-	struct buf out = {0};
-
-	assert_non_null(at);
-	buf_put(&out, b->p, (size_t)(at - b->p));
-	buf_puts(&out, to);
-	at += strlen(from);
-	buf_put(&out, at, (size_t)(b->p + b->n - at));
-	buf_clear(b);
-	*b = out;
-}
+#include "tests/unit/edit.h"
 
 /* Put text after the opening brace. */
 static void
