@@ -132,7 +132,7 @@ struct search {
 	size_t gram;		/* its bytes that decide, up to GRAM */
 	size_t cell;		/* starts of a cell (spans_windows.c) */
 	uint64_t unit;		/* of places in `blocks`: 1, or for cells
-				   cell * cell; the rest is which starts */
+				   cell * cell, the remainder: which starts */
 	size_t over;		/* bytes past a segment, and before it */
 	size_t segment;
 	int threads;

@@ -245,7 +245,7 @@ lay(struct align *x, const struct align_layer *l, size_t a, size_t b)
 			lay_chunk(x, l, from, a + ends[i]);
 }
 
-/* One[a..b), in which there is no added token: section() of bpe.c. */
+/* One[a..b), a section without added tokens: section() of bpe.c. */
 static void
 section(struct align *x, size_t a, size_t b, int first)
 {

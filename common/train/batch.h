@@ -38,7 +38,7 @@ int batch_window(struct batch *b, uint32_t row, const struct batch_source *s,
 		 uint64_t k, struct err *e);
 
 /*
- * Make the order of embed_bwd (kernels.h) for micro-batches of so many
+ * Make the order of embed_bwd (kernels.h) for micro-batches of `micro`
  * windows: the rows of each, from 0, sorted by token, stable.  O(B T).
  */
 void batch_sort(struct batch *b, uint32_t micro);

@@ -46,7 +46,7 @@ cpu_each(struct cpu *c, int64_t n, void (*fn)(void *arg, int64_t i, int thread),
 	}
 }
 
-/* 0, or -1 if there is no memory. */
+/* 0, or -1 if memory has run out. */
 static int
 grow(struct cpu *c, struct cpu_scratch *s, size_t n)
 {

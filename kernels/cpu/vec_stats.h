@@ -1,5 +1,5 @@
 /*
- * vec_stats.h - vector loops of statistics: one pass, bound by memory
+ * vec_stats.h - vector loops of statistics: one pass, bound by arithmetic
  *
  * Magnitudes are compared as integers: the bits of an f32 without its sign
  * grow with it, those of infinity and NaN are the largest.
